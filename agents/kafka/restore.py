@@ -66,7 +66,8 @@ async def _inspected(reader: Reader, stage: str, place: Place) -> Inspected | No
 
 async def restore(client: Client, wiring: Wiring) -> tuple[int, int] | None:
     """1. Fence the stage, if something stands in its place. 2. Find the newest record that it wrote. 3. Try whether a
-    recovery takes it. 4. Write it again.  The offsets of that record and of the new one; None if nothing stands in its place.
+    recovery takes it. 4. Write it again.  The offsets of that record and of the new one; None if its own state is the
+    newest.
     """
     writer, place = client.writer(wiring.identity), wiring.state
     async with client.reader() as reader:
