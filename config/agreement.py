@@ -209,6 +209,14 @@ def refused(agreed: Config | None, wanted: Config) -> list[Difference]:
     return [one for one in found if not one.free]
 
 
+def of_another(agreed: Config, secrets: Mapping[str, str]) -> tuple[str, ...]:
+    """The secrets by which somebody else's deployment of the same name shows: all that are known here and last for the
+    life of a deployment are others in the record.  None where even one is the same.
+    """
+    lasting = tuple(sorted(n for n in secrets.keys() & agreed.secrets.keys() if f"secrets.{n}" not in FREE))
+    return lasting if len(lasting) > 1 and all(secrets[n] != agreed.secrets[n] for n in lasting) else ()
+
+
 def _text(said: object) -> str:
     """As JSON; what is long as its digest."""
     text = orjson.dumps(said, option=orjson.OPT_SORT_KEYS).decode()

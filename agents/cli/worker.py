@@ -25,7 +25,7 @@ import uvloop
 
 from murmurate.agents.cli.deployment import MISTAKES, Opened, config_option, opened
 from murmurate.agents.kafka.agreement import compare
-from murmurate.agents.kafka.errors import AwayError, BrokerError, TopicsError
+from murmurate.agents.kafka.errors import AwayError, BrokerError, FencedError, TopicsError
 from murmurate.agents.kafka.provision import faults, sources
 from murmurate.agents.kafka.topic_watch import TopicWatch
 from murmurate.agents.kafka.topology import Topology, ZoneKeys, zone_keys
@@ -52,7 +52,9 @@ log = logging.getLogger("murmurate.worker")
 )
 @click.option("--instance", help="The worker's name in its groups, which it keeps after a restart; any by default.")
 def command(config: Path, zones: Sequence[Zone], instance: str | None) -> None:
-    """Run the stages of a zone on Kafka. Exit 0 after SIGTERM, 1 failed, 2 config or secrets, 3 broker."""
+    """Run the stages of a zone on Kafka. Exit 0 after SIGTERM, 1 failed, 2 config, secrets or a name that another
+    worker has, 3 broker, or another worker has its partitions.
+    """
     zones = tuple(zone for zone in ZONES if zone in zones) or ZONES
     configure()
     this = opened(config)
@@ -108,6 +110,9 @@ async def _run(this: Opened, zones: Sequence[Zone], secrets: dict[str, bytes], i
         return MISTAKES
     except TopicsError as error:
         log.error("%s", error)
+        return BROKER
+    except FencedError as error:
+        log.error("%s, since this worker was not heard of for longer than a session: start it again", error)
         return BROKER
     except MurmurateError as error:
         log.error("%s: %s", type(error).__name__, error)

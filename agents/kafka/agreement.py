@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from murmurate.agents.kafka.client import Client, Place, Reader
 from murmurate.agents.kafka.errors import AgreementError, TopicsError
-from murmurate.config.agreement import differences, holding, line, values
+from murmurate.config.agreement import differences, holding, line, of_another, values
 from murmurate.config.plan import Plan
 from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError
@@ -47,6 +47,18 @@ def none_found(rounds: str) -> str:
     )
 
 
+def stranger(record: Config, plan: Plan, secrets: Mapping[str, str]) -> str | None:
+    """A line where somebody else's deployment has the name; None where none shows."""
+    names = of_another(record, secrets)
+    if not names:
+        return None
+    return (
+        f"{topic(plan.name, 'rounds')}: found another deployment of the name {plan.name!r} on these brokers, with "
+        f"secrets of its own ({', '.join(names)}: no fingerprint is that of config {record.number}); allowed: a name "
+        "of its own for each (`name` in the file), or the secrets that this one was made with"
+    )
+
+
 async def compare(client: Client, plan: Plan, secrets: Mapping[str, str], *, fed: bool) -> int:
     """The number of the record that holds. AgreementError if anything is another here; TopicsError if there is none.
     `secrets`: fingerprints of those that are held here.
@@ -56,6 +68,8 @@ async def compare(client: Client, plan: Plan, secrets: Mapping[str, str], *, fed
         record = await agreed(reader, plan.name)
     if record is None:
         raise TopicsError(none_found(rounds))
+    if other := stranger(record, plan, secrets):
+        raise AgreementError(other)
     found = differences(record, values(plan, fed=fed), secrets)
     if found:
         raise AgreementError(

@@ -16,9 +16,11 @@ from pathlib import Path
 from murmurate.agents.kafka.app import StageApp
 from murmurate.agents.kafka.client import Client, Place
 from murmurate.agents.kafka.doors import Doors
+from murmurate.agents.kafka.errors import FencedError
 from murmurate.agents.kafka.life import Observer
 from murmurate.agents.kafka.log_readers import SharedLog
 from murmurate.agents.kafka.owner import StageOwner
+from murmurate.agents.kafka.presence import Presence
 from murmurate.agents.kafka.skew import ComparedClock
 from murmurate.agents.kafka.task import Task
 from murmurate.agents.kafka.topic_watch import TopicWatch
@@ -60,6 +62,7 @@ class Worker:
         self.clock = ComparedClock(
             client, Place(f"{plan.name}.state.{first}", 0), instance, now_ms, plan.skew_ms, also=self._told
         )
+        self._presence = Presence(client, plan.name, self.zones, instance)
         self.apps: dict[str, StageApp] = {}
         self.owners: dict[str, StageOwner] = {}
         self.doors: Doors | None = None
@@ -73,6 +76,8 @@ class Worker:
                 now_ms=self.clock.now, fed=fed, skew_ms=plan.skew_ms,
             )  # fmt: skip
             self.owners["door"] = self.doors.owner
+        for owner in self.owners.values():
+            owner.check = self._presence.check
 
     def _add(self, stage: str, source: str, instance: str, folder: Path) -> None:
         def make(partition: int) -> Task:
@@ -115,7 +120,16 @@ class Worker:
         return {"bounded": sum(self.doors.ticks.bounded.values())} if self.doors is not None else {}
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until `stop` is set, or something fails: that error leaves."""
+        """Until `stop` is set, or something fails: that error leaves, or NameTakenError where it is the cause."""
+        try:
+            await self._run(stop)
+        except FencedError:
+            await self._presence.check()
+            raise
+        finally:
+            await self._presence.close()
+
+    async def _run(self, stop: asyncio.Event) -> None:
         watched: list[asyncio.Task[None]] = []
         stopped = asyncio.create_task(stop.wait())
         try:
@@ -134,6 +148,7 @@ class Worker:
             raise RuntimeError("a stage ended by itself")
 
     async def _start(self) -> None:
+        await self._presence.take()
         if self.doors is not None:
             await self.doors.start()
         await asyncio.gather(*(app.start() for app in self.apps.values()))
@@ -141,6 +156,7 @@ class Worker:
     def _running(self) -> Iterator[Coroutine[None, None, None]]:
         """What has to go on for as long as the worker does."""
         yield self.clock.watch()
+        yield self._presence.watch()
         for owner in self.owners.values():
             yield owner.failure()
         for app in self.apps.values():
