@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import orjson
@@ -30,6 +31,10 @@ REMEDIES: Final[Mapping[str, str]] = {
 ABSENT: Final = "nothing"
 MOST_NAMED: Final = 4
 """The most differences that one line names; of more it says how many."""
+SOURCES: Final = "sources."
+"""How the values begin that say, for each stream, how many partitions its source had when the deployment began. They
+stay, and nobody compares them: most zones may not see a source.
+"""
 _HOME: Final[Mapping[str, Zone]] = {name: zone for zone, names in ZONE_SECRETS.items() for name in names}
 _DIGITS: Final = 16
 _LONG: Final = 120  # characters
@@ -129,7 +134,10 @@ def differences(agreed: Config, found: Mapping[str, str | int], secrets: Mapping
     stream's `config` digest is left out where other values of the stream explain it.
     """
     absent = _streams(found) ^ _streams(agreed.values)
-    here, there = _named(found, absent), _named(agreed.values, absent)
+    here, there = (
+        {key: value for key, value in _named(said, absent).items() if not key.startswith(SOURCES)}
+        for said in (found, agreed.values)
+    )
     mine = [
         Difference(key, str(here.get(key, ABSENT)), str(there.get(key, ABSENT)))
         for key in sorted(here.keys() | there.keys())
@@ -191,12 +199,28 @@ def follows(before: Config | None, found: Config) -> bool:
     return before is None or found == before or found.number == before.number + 1
 
 
-def successor(agreed: Config | None, found: Mapping[str, str | int], secrets: Mapping[str, str]) -> Config:
+def counted(plan: Plan, sources: Mapping[str, int]) -> dict[str, str | int]:
+    """How many partitions each stream's source has, as values of a record. sources: partitions of each source topic."""
+    return {f"{SOURCES}{stream.name}": sources[stream.topic] for stream in plan.everything if stream.topic in sources}
+
+
+def first_sources(agreed: Config, plan: Plan) -> dict[str, int]:
+    """How many partitions each source topic had when the deployment began, as far as the record says."""
+    found = {stream.topic: agreed.values.get(f"{SOURCES}{stream.name}") for stream in plan.everything}
+    return {topic: int(count) for topic, count in found.items() if count is not None}
+
+
+def successor(
+    agreed: Config | None, found: Mapping[str, str | int], secrets: Mapping[str, str],
+    sources: Mapping[str, str | int] = MappingProxyType({}),
+) -> Config:  # fmt: skip
     """The next record, with the values found here. Fingerprints of secrets that are unknown here are kept from the
-    record before.
+    record before, and so are the partitions of sources (`counted`), wherever it has them.
     """
     if agreed is None:
-        return Config(number=1, values=found, secrets=secrets)
+        return Config(number=1, values={**found, **sources}, secrets=secrets)
+    kept = {key: value for key, value in agreed.values.items() if key.startswith(SOURCES)}
+    found = {**found, **sources, **kept}
     next_one = Config(number=agreed.number, values=found, secrets={**agreed.secrets, **secrets})
     return agreed if next_one == agreed else next_one.model_copy(update={"number": agreed.number + 1})
 

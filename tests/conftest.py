@@ -22,7 +22,8 @@ settings.load_profile("same")
 SECONDS = {
     "faults/test_every_phase.py": 40, "faults/test_audit_ledger.py": 33,
     "faults/test_kills.py": 30, "faults/test_observe.py": 28, "faults/test_bad_records.py": 25,
-    "faults/test_central_on_kafka.py": 24, "faults/test_security.py": 22, "faults/test_operating.py": 20,
+    "faults/test_central_on_kafka.py": 24, "faults/test_security.py": 22, "faults/test_access.py": 22,
+    "faults/test_clients_pages.py": 20, "faults/test_operating.py": 20,
     "faults/test_rights.py": 20, "faults/test_shares_on_kafka.py": 14, "faults/test_wide_values_on_kafka.py": 14,
     "agents/replay/test_recorded.py": 16,
     "browser/test_page.py": 20, "audit/test_window.py": 20, "agents/test_replay_command.py": 18,

@@ -123,8 +123,9 @@ Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 
 
 class Config(Message, tag="murmurate/config/1"):
-    """What all zones compare with their own files and secrets before they join, and nobody obeys. The newest record
-    whose number follows holds: 1, 2, 3 ...; the same record may stand there again.
+    """What all zones compare with their own files and secrets before they join, and nobody obeys, but for the number of
+    partitions that sources had at first. The newest record whose number follows holds: 1, 2, 3 ...; the same record may
+    stand there again.
     """
 
     number: Positive

@@ -35,16 +35,18 @@ class Person:
 def people_of(
     plan: Plan, stream: StreamPlan, secrets: Secrets, read: Reader, p: int, sources: Mapping[str, int], found: Audit
 ) -> tuple[dict[bytes, Person], dict[int, int]]:
-    """Everybody of this stream and partition; the periods that closed, and the record that closed each."""
+    """Everybody of this stream and partition; the periods that closed, and the record that closed each. sources: how
+    many partitions each source had at first; one that was added counts from its first time on.
+    """
     people: dict[bytes, Person] = {}
     clocks: dict[int, int] = {}
     first_open: int | None = None
     closed: dict[int, int] = {}
     mine = stream_id(stream.name), stream.domain.words  # blocks of another width are another config's
     for number, record in found.decoded(read, "raw", p):
-        if isinstance(record, Progress) and record.topic == stream.topic and record.partition < sources[stream.topic]:
+        if isinstance(record, Progress) and record.topic == stream.topic:
             clocks[record.partition] = record.time
-            if len(clocks) == sources[stream.topic]:
+            if set(range(sources[stream.topic])) <= clocks.keys():
                 now_open = max(0, min(clocks.values()) - plan.lateness_ms) // stream.every_ms
                 for t in range(now_open if first_open is None else first_open, now_open):
                     closed[t] = number
@@ -52,6 +54,8 @@ def people_of(
         elif isinstance(record, RawBlock) and (record.stream, record.words) == mine:
             for pseudonym, time, code in zip(record.users, record.times.tolist(), _values_of(record), strict=True):
                 user = pseudonym.tobytes()
+                if time < (first_open or 0) * stream.every_ms:  # the period was over at this record
+                    continue
                 if int.from_bytes(user[:8], "little") % plan.partitions != p or not _serves(
                     plan, stream, secrets, user
                 ):

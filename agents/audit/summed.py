@@ -92,9 +92,8 @@ def _summed(
                 if here and time >= (clock.open_t or 0) * stream.every_ms and _has_a_value(stream, code):
                     waiting.append((pseudonym, time, code))
         elif isinstance(record, Progress) and record.topic == stream.topic:
-            if record.partition < sources[stream.topic]:
-                clock.times[record.partition] = record.time
-            if len(clock.times) < sources[stream.topic]:
+            clock.times[record.partition] = record.time
+            if not set(range(sources[stream.topic])) <= clock.times.keys():
                 continue
             now = max(0, min(clock.times.values()) - plan.lateness_ms) // stream.every_ms
             if clock.open_t is None:

@@ -95,6 +95,7 @@ def ledger_command(config: Path, as_json: bool) -> None:
     # Imported here: `audit mechanism` needs no broker.
     from murmurate.agents.audit.auditor import audit
     from murmurate.agents.cli.deployment import opened, run
+    from murmurate.agents.kafka.agreement import first_counts
     from murmurate.agents.kafka.evidence import Evidence, collect
     from murmurate.agents.kafka.provision import sources
     from murmurate.agents.kafka.topology import zone_keys
@@ -110,7 +111,8 @@ def ledger_command(config: Path, as_json: bool) -> None:
     assert keys.edge is not None  # noqa: S101 - the edge's secrets were loaded
 
     async def evidence() -> tuple[Evidence, dict[str, int]]:
-        return await collect(this.client, this.plan), await sources(this.client, this.plan)
+        found, now = await collect(this.client, this.plan), await sources(this.client, this.plan)
+        return found, await first_counts(this.client, this.plan, now)
 
     logs, where = run(evidence())
     found = audit(this.plan, keys.edge.devices, logs.read, where, logs.extent)

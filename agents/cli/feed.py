@@ -20,6 +20,7 @@ from murmurate.agents.kafka.agreement import compare
 from murmurate.agents.kafka.feed import WAIT_S, Fed, Feeder
 from murmurate.agents.replay.source import Source
 from murmurate.agents.replay.sources import open_source
+from murmurate.config.agreement import first_sources
 from murmurate.errors import UsageError
 
 INTERRUPTED = 130
@@ -78,8 +79,8 @@ async def _feed(this: Opened, source: Source, speed: float | None, *, again: boo
         bar.update(shown, completed=source.fraction() or 0.0, said=said)
 
     await this.client.wait(WAIT_S)
-    await compare(this.client, this.plan, {}, fed=True)
-    feeder = Feeder(this.plan, source, this.client, speed, tell, again=again)
+    sources = first_sources(await compare(this.client, this.plan, {}, fed=True), this.plan)
+    feeder = Feeder(this.plan, source, this.client, sources, speed, tell, again=again)
     feeding = asyncio.ensure_future(feeder.run())
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, feeding.cancel)

@@ -1,12 +1,13 @@
 """`murmurate repair`: what to do where a deployment cannot go on by itself.
 
 Contract: each verb says what is lost before anything is done, and does it only when told to.  Not here: the verbs
-(repair_clock.py).
+(repair_clock.py, repair_lost.py).
 """
 
 import click
 
 from murmurate.agents.cli.repair_clock import command as clock
+from murmurate.agents.cli.repair_lost import command as skip_lost
 
 
 @click.group("repair")
@@ -15,3 +16,4 @@ def command() -> None:
 
 
 command.add_command(clock)
+command.add_command(skip_lost)

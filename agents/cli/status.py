@@ -64,6 +64,8 @@ def _stage_table(one: StageStatus) -> dict[str, Any]:
         "workers": {name: [f"{p.topic}/{p.partition}" for p in own] for name, own in one.workers.items()},
         "unowned": [f"{p.topic}/{p.partition}" for p in one.unowned],
         "lag": {f"{p.topic}/{p.partition}": n for p, n in one.lag.items()},
+        "retention": {f"{p.topic}/{p.partition}": round(share, 4) for p, share in one.retention.items()},
+        "lost": {f"{p.topic}/{p.partition}": n for p, n in one.lost.items()},
         "refused": one.refused,
         "config": one.config,
     }
@@ -126,6 +128,9 @@ def lines(found: Status, deployment: str, min_batch: int, now_ms: int = 0, *, se
             f"{one.place.topic}/{one.place.partition}: a producer's transaction has been open at offset {one.offset} "
             f"for {age(now_ms - one.since_ms)}; what stands behind it waits", "waits",
         )  # fmt: skip
+    for place, n in [each for stage in found.stages for each in stage.lost.items()]:
+        what = f"{grouped(n)} offsets were gone before they were read, and skipped"
+        yield from _wrapped(f"{place.topic}/{place.partition}: {what}", "lost")
     written = {each.stage: each.config for each in found.stages if each.config is not None}
     older = [f"{stage} {number}" for stage, number in written.items() if number < (found.config or 0)]
     if older:

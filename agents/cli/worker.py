@@ -14,7 +14,6 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -24,7 +23,7 @@ import click
 import uvloop
 
 from murmurate.agents.cli.deployment import MISTAKES, Opened, config_option, opened
-from murmurate.agents.kafka.agreement import compare
+from murmurate.agents.kafka.agreement import compare, sources_at_first
 from murmurate.agents.kafka.errors import AwayError, BrokerError, FencedError, TopicsError
 from murmurate.agents.kafka.provision import faults, sources
 from murmurate.agents.kafka.topic_watch import TopicWatch
@@ -131,25 +130,25 @@ async def _work(this: Opened, zones: Sequence[Zone], keys: ZoneKeys, instance: s
     fed = this.deployment.time.clock == "feed"
     metrics, watched = Metrics(this.plan, zones, now_ms=_now_ms), TopicWatch(this.client, this.plan, zones)
     topology = Topology(this.plan, keys, where, fed=fed, agreed=agreed, ids=await watched.begin())
-    with tempfile.TemporaryDirectory(prefix="murmurate-") as folder:
-        worker = Worker(
-            this.plan, this.client, topology, where, zones,
-            instance=instance, folder=Path(folder), observer=metrics, now_ms=_now_ms, fed=fed,
-            compare=partial(compare, this.client, this.plan, keys.fingerprints, fed=fed), watched=watched,
-        )  # fmt: skip
-        serving = await serve_worker(worker, this.deployment, this.plan, this.client, metrics, watched)
-        try:
-            await worker.run(stop)
-        finally:
-            await serving.stop()
+    worker = Worker(
+        this.plan, this.client, topology, where, zones,
+        instance=instance, observer=metrics, now_ms=_now_ms, fed=fed,
+        compare=partial(compare, this.client, this.plan, keys.fingerprints, fed=fed), watched=watched,
+    )  # fmt: skip
+    serving = await serve_worker(worker, this.deployment, this.plan, this.client, metrics, watched)
+    try:
+        await worker.run(stop)
+    finally:
+        await serving.stop()
+
     log.info("stopped", extra={"zones": zones})
 
 
 async def _begin(
     this: Opened, zones: Sequence[Zone], fingerprints: Mapping[str, str], stop: asyncio.Event
 ) -> tuple[dict[str, int], int] | None:
-    """The partitions of each source, and which config record was compared, once the brokers answer and every topic is
-    as it has to be; None to stop. Who differs from the record does not get further than here.
+    """The first partitions of each source, and which config record was compared, once the brokers answer and every
+    topic is as it has to be; None to stop. Who differs from the record does not get further than here.
     """
     async with contextlib.AsyncExitStack() as meanwhile:
         for wait in _waits():
@@ -162,7 +161,8 @@ async def _begin(
                         await compare(this.client, this.plan, fingerprints, fed=this.deployment.time.clock == "feed")
                     raise TopicsError("; ".join(wrong) + " (see `murmurate topics create`)")
                 fed = this.deployment.time.clock == "feed"
-                return where, await compare(this.client, this.plan, fingerprints, fed=fed)
+                record = await compare(this.client, this.plan, fingerprints, fed=fed)
+                return sources_at_first(record, this.plan, where), record.number
             except AwayError as error:
                 log.warning("waiting for brokers: %s; next try in %g s", error, wait)
             if wait == FIRST_WAIT_S:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from murmurate.agents.kafka.client import Client, Place, Reader
 from murmurate.agents.kafka.errors import AgreementError, TopicsError
-from murmurate.config.agreement import differences, holding, line, of_another, values
+from murmurate.config.agreement import differences, first_sources, holding, line, of_another, values
 from murmurate.config.plan import Plan
 from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError
@@ -59,9 +59,9 @@ def stranger(record: Config, plan: Plan, secrets: Mapping[str, str]) -> str | No
     )
 
 
-async def compare(client: Client, plan: Plan, secrets: Mapping[str, str], *, fed: bool) -> int:
-    """The number of the record that holds. AgreementError if anything is another here; TopicsError if there is none.
-    `secrets`: fingerprints of those that are held here.
+async def compare(client: Client, plan: Plan, secrets: Mapping[str, str], *, fed: bool) -> Config:
+    """The record that holds. AgreementError if anything is another here; TopicsError if there is none. `secrets`:
+    fingerprints of those that are held here.
     """
     rounds = topic(plan.name, "rounds")
     async with client.reader() as reader:
@@ -76,4 +76,31 @@ async def compare(client: Client, plan: Plan, secrets: Mapping[str, str], *, fed
             f"{line(record.number, rounds, found)} (see `murmurate check --against config`; a change that is free "
             "takes `murmurate topics create`, any other a deployment of another name)"
         )
-    return record.number
+    return record
+
+
+async def first_counts(client: Client, plan: Plan, now: Mapping[str, int]) -> dict[str, int]:
+    """How many partitions each source topic had when the deployment began; those of `now` where no record says so."""
+    async with client.reader() as reader:
+        record = await agreed(reader, plan.name)
+    return {**now, **({} if record is None else first_sources(record, plan))}
+
+
+def sources_at_first(record: Config, plan: Plan, now: Mapping[str, int]) -> dict[str, int]:
+    """How many partitions each source topic had when the deployment began. TopicsError if the record does not say so,
+    or if one has fewer `now`.
+    """
+    first, rounds = first_sources(record, plan), topic(plan.name, "rounds")
+    for name, count in now.items():
+        if name not in first:
+            raise TopicsError(
+                f"{rounds}: found a config record that does not say how many partitions {name} had at first (see "
+                "`murmurate topics create`)"
+            )
+        if count < first[name]:
+            raise TopicsError(
+                f"{name}: found {count} partitions; allowed: at least {first[name]}, as many as it had when the "
+                "deployment began: it was made anew, and what the doors have read is of another topic (a deployment "
+                "of another name can read it)"
+            )
+    return {name: first[name] for name in now}

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -36,6 +36,7 @@ AHEAD: Final = 8
 """Periods that may be fed before the first of them is released."""
 CHUNK: Final = 5_000
 WAIT_MS: Final = 200
+LOOK_S: Final = 1.0
 WAIT_S: Final = 60.0
 """For brokers, before it begins."""
 
@@ -55,12 +56,12 @@ class Fed:
 
 
 class Feeder:
-    """One recording into one deployment. speed: the recording's seconds per second; None: as fast as it goes; again:
-    write it although it was fed before.
+    """One recording into one deployment. sources: how many partitions of each topic get events, those of the beginning;
+    speed: the recording's seconds per second; None: as fast as it goes; again: write it although it was fed before.
     """
 
     def __init__(
-        self, plan: Plan, source: Source, client: Client, speed: float | None = None,
+        self, plan: Plan, source: Source, client: Client, sources: Mapping[str, int], speed: float | None = None,
         tell: Callable[[Fed], None] = lambda fed: None, *, again: bool = False,
     ) -> None:  # fmt: skip
         self._plan, self._source, self._client, self._speed, self._tell = plan, source, client, speed, tell
@@ -72,9 +73,10 @@ class Feeder:
         self._topics = sorted({stream.topic for stream in self._streams})
         self._ends: dict[Place, int] = {}
         self._started: dict[str, int] = {}  # the first period of each stream that has begun
-        self._partitions: dict[str, int] = {}
+        self._partitions = dict(sources)
         self._began = 0.0
-        self._first_clock = 0
+        self._first_clock = self._shown = 0
+        self._looked = -LOOK_S
         self.fed = Fed()
 
     async def run(self) -> Fed:
@@ -104,9 +106,11 @@ class Feeder:
 
     async def _learn(self, sender: Sender, reader: Reader) -> None:
         """1. Where each partition ends. 2. Which streams have begun, and where they stand."""
+        places: list[Place] = []
         for topic in self._topics:
-            self._partitions[topic] = await sender.partitions(topic)
-        places = [Place(topic, p) for topic, n in self._partitions.items() for p in range(n)]
+            there = await sender.partitions(topic)
+            self._partitions.setdefault(topic, there)
+            places += [Place(topic, p) for p in range(there)]
         self._ends = {place: end for place, (_, end) in (await reader.bounds(places)).items()}
         rounds = Place(f"{self._plan.name}.rounds", 0)
         first, end = (await reader.bounds([rounds]))[rounds]
@@ -178,7 +182,7 @@ class Feeder:
             return
         for closing in self._closings(clock):
             await self._pace(closing)
-            await self._wait(reader, closing)
+            await self._wait(sender, reader, closing)
             await self._tick(sender, closing)
             now = encode(Progress(topic="feed", partition=0, time=closing))
             await sender.send([Write(Place(f"{self._plan.name}.feed", 0), now)])
@@ -204,13 +208,27 @@ class Feeder:
                 self._report_progress()
                 await asyncio.sleep(min(left, 0.5))
 
-    async def _wait(self, reader: Reader, clock: int) -> None:
+    async def _wait(self, sender: Sender, reader: Reader, clock: int) -> None:
         while self._too_far(clock):
             self.fed.waiting = True
             self._report_progress()
             for got in await reader.poll(WAIT_MS):
                 self._control(got.value)
+            await self._look(sender)
         self.fed.waiting = False
+
+    async def _look(self, sender: Sender) -> None:
+        """Give partitions that were added to a topic meanwhile the time too: their doors hold everybody up until then.
+        No event goes there.
+        """
+        if time.monotonic() < self._looked + LOOK_S:
+            return
+        self._looked = time.monotonic()
+        async with self._client.admin() as admin:
+            counts = await admin.partitions(self._topics)
+        if new := {Place(topic, p) for topic, n in counts.items() for p in range(n)} - self._ends.keys():
+            self._ends |= dict.fromkeys(new, 0)
+            await self._tick(sender, self._shown)
 
     def _too_far(self, clock: int) -> bool:
         return any(
@@ -220,6 +238,7 @@ class Feeder:
 
     async def _tick(self, sender: Sender, clock: int) -> None:
         """What stands in each source partition now, stood there when the recording's clock showed this."""
+        self._shown = clock
         ticks = [
             encode(Tick(topic=place.topic, partition=place.partition, time=clock, end=end))
             for place, end in self._ends.items()

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from murmurate.agents.kafka.agreement import config_in
 from murmurate.agents.kafka.client import Client, Place, Write
 from murmurate.agents.kafka.errors import BrokerError
-from murmurate.config.agreement import differences, holding, refused, successor, values
+from murmurate.config.agreement import counted, differences, holding, refused, successor, values
 from murmurate.config.plan import Plan
 from murmurate.config.secrets import NAMES
 from murmurate.topics.codec import decode, encode
@@ -40,12 +40,14 @@ class Opening(NamedTuple):
     """Stages of which no worker may run meanwhile."""
 
 
-async def begin(client: Client, plan: Plan, secrets: Mapping[str, str], *, fed: bool, now_ms: int) -> Opening:
-    """Write the missing records, and report them."""
+async def begin(
+    client: Client, plan: Plan, secrets: Mapping[str, str], sources: Mapping[str, int], *, fed: bool, now_ms: int
+) -> Opening:
+    """Write the missing records, and report them. sources: partitions of each source topic."""
     writer = client.writer(f"{plan.name}-provision")
     try:
         await writer.open()
-        opening = await look(client, plan, secrets, fed=fed, now_ms=now_ms)
+        opening = await look(client, plan, secrets, sources, fed=fed, now_ms=now_ms)
         records = [encode(record) for record in (opening.config, *opening.starts) if record is not None]
         if records:
             place = Place(topic(plan.name, "rounds"), 0)
@@ -58,11 +60,12 @@ async def begin(client: Client, plan: Plan, secrets: Mapping[str, str], *, fed: 
 
 
 async def look(
-    client: Client, plan: Plan, secrets: Mapping[str, str], *, fed: bool, now_ms: int, there: bool = True
-) -> Opening:
+    client: Client, plan: Plan, secrets: Mapping[str, str], sources: Mapping[str, int], *, fed: bool, now_ms: int,
+    there: bool = True,
+) -> Opening:  # fmt: skip
     """What would be written. `there`: whether `rounds` exists."""
     held, begun = await _read(client, plan) if there else (None, set[str]())
-    wanted = successor(held, values(plan, fed=fed), secrets)
+    wanted = successor(held, values(plan, fed=fed), secrets, counted(plan, sources))
     uncompared = tuple(name for name in NAMES if name not in wanted.secrets)
     wrong = [
         f"{one.line} (config {held.number if held else 0} in {topic(plan.name, 'rounds')}; another needs a deployment "

@@ -22,9 +22,10 @@ from murmurate.config.plan import Plan
 from murmurate.config.settings import Deployment
 from murmurate.topics.names import DAY_MS, STAGES, TOPICS, ZONES, Topic, Zone, topic, topics
 
-HORIZON_MS: Final = DAY_MS
+HORIZON_MS: Final = 4 * DAY_MS
 """The replay horizon. A snapshot is never older than about a minute of running, so this is how long a zone's workers
-may be away, a night and the morning after it; anything longer would only keep raw data and reports alive.
+may be away: from Friday evening over a long weekend to Tuesday morning. Anything longer would only keep raw data and
+reports alive.
 """
 SEGMENTS: Final = 24
 """Kafka removes whole segments: with so many to a retention, a record outlives it by a 24th at most."""
@@ -49,7 +50,7 @@ _FOR_LIFE: Final[Mapping[str, str]] = MappingProxyType(
     {
         "raw": "for life: moving a user to another partition would forget what was spent",
         "rounds": "one order for everybody",
-        "state.door": "as many as the source topics have: they were changed while the deployment ran",
+        "state.door": "as many as the source topics have: one of them was made anew with fewer",
     }
 )
 
@@ -77,9 +78,7 @@ def wanted(deployment: Deployment, plan: Plan, sources: Mapping[str, int]) -> di
     """Every topic of ours as it has to be. `sources`: partitions of each source topic. `events`, where a stream takes
     its events from there, is made once and then the user's: it has no settings of ours.
     """
-    copies, found, ours = deployment.kafka.replication, {}, topic(plan.name, "events")
-    if any(stream.topic == ours for stream in plan.everything):
-        sources = {ours: plan.partitions, **sources}
+    copies, found, sources = deployment.kafka.replication, {}, _with_ours(plan, sources)
     counts = topic_partitions(plan, sources)
     for row in topics(fed=deployment.time.clock == "feed", central=bool(plan.central), latest=plan.latest):
         name = topic(plan.name, row.name)
@@ -139,6 +138,12 @@ async def _sources(admin: Admin, plan: Plan) -> dict[str, int]:
     return {name: found[name].partitions for name in names if name in found}
 
 
+def _with_ours(plan: Plan, sources: Mapping[str, int]) -> Mapping[str, int]:
+    """Partitions of each source topic, `events` with its own as well where it is one and is not there yet."""
+    ours = topic(plan.name, "events")
+    return {ours: plan.partitions, **sources} if any(s.topic == ours for s in plan.everything) else sources
+
+
 async def create(
     client: Client, deployment: Deployment, plan: Plan, secrets: Mapping[str, str] = MappingProxyType({}), *,
     now_ms: int, dry_run: bool = False,
@@ -148,7 +153,8 @@ async def create(
     that holds `now_ms` is the first.
     """
     async with client.admin() as admin:
-        want = wanted(deployment, plan, await _sources(admin, plan))
+        counts = _with_ours(plan, await _sources(admin, plan))
+        want = wanted(deployment, plan, counts)
         have = await admin.describe(want)
         missing = {name: want[name] for name in want if name not in have}
         if topic(plan.name, "rounds") in have:  # nothing of somebody else's is corrected
@@ -157,18 +163,24 @@ async def create(
             if record is not None and (other := stranger(record, plan, secrets)):
                 return Report({}, (), (), (other,), {})
         corrected, refused, right = [], [], []
+        doors = topic(plan.name, "state.door")
+        if doors in have and have[doors].partitions < want[doors].partitions:
+            corrected += list(_lasting(doors, have[doors], want[doors]))[:1]
+            have[doors] = have[doors]._replace(partitions=want[doors].partitions)
+            if not dry_run:
+                await admin.widen(doors, want[doors].partitions)
         for name in have:
             lines = list(_lasting(name, have[name], want[name]))
             wrong = _differing(have[name], want[name])
             refused += lines
             corrected += [_difference(name, key, have[name], want[name]) for key in wrong]
-            if not lines and not wrong:
+            if not lines and not wrong and not any(line.startswith(f"{name}: ") for line in corrected):
                 right.append(name)
             if wrong and not dry_run:
                 await admin.alter(name, {key: want[name].settings[key] for key in wrong})
         if missing and "rounds" in {name.removeprefix(f"{plan.name}.") for name in have}:
             fed = deployment.time.clock == "feed"  # another clock, or a central stream more: it would want more topics
-            looked = await look(client, plan, secrets, fed=fed, now_ms=now_ms)
+            looked = await look(client, plan, secrets, counts, fed=fed, now_ms=now_ms)
             refused += looked.refused
             missing = {} if looked.refused else missing
         if missing and not dry_run:
@@ -178,9 +190,9 @@ async def create(
     if not refused:
         fed, there = deployment.time.clock == "feed", topic(plan.name, "rounds") not in missing
         if dry_run:
-            opening = await look(client, plan, secrets, fed=fed, now_ms=now_ms, there=there)
+            opening = await look(client, plan, secrets, counts, fed=fed, now_ms=now_ms, there=there)
         else:
-            opening = await begin(client, plan, secrets, fed=fed, now_ms=now_ms)
+            opening = await begin(client, plan, secrets, counts, fed=fed, now_ms=now_ms)
     created = {name: described.partitions for name, described in missing.items()}
     return Report(
         created, tuple(right), tuple(corrected), (*refused, *opening.refused),
@@ -189,8 +201,12 @@ async def create(
     )  # fmt: skip
 
 
-async def faults(client: Client, deployment: Deployment, plan: Plan, zones: Iterable[Zone] = ZONES) -> list[str]:
-    """A line for each thing that would make a worker of these zones fail, or lose what it still needs."""
+async def faults(
+    client: Client, deployment: Deployment, plan: Plan, zones: Iterable[Zone] = ZONES, *, doors: bool = False
+) -> list[str]:
+    """A line for each thing that would make a worker of these zones fail, or lose what it still needs. doors: one too
+    if there are doors that wait for a place for their state, for which no worker stops.
+    """
     stages = {stage for zone in zones for stage, home in STAGES.items() if home == zone}
     async with client.admin() as admin:
         try:
@@ -200,6 +216,9 @@ async def faults(client: Client, deployment: Deployment, plan: Plan, zones: Iter
         used = {topic(plan.name, row.name) for row in TOPICS.values() if stages & {*row.writers, *row.readers}}
         want = {name: described for name, described in wanted(deployment, plan, found).items() if name in used}
         have = await admin.describe(want)
+    state = topic(plan.name, "state.door")
+    if not doors and state in have and have[state].partitions < want[state].partitions:
+        want[state] = want[state]._replace(partitions=have[state].partitions)
     return [line for name in want for line in complaints(name, have.get(name), want[name])]
 
 
@@ -222,6 +241,8 @@ def _lasting(name: str, have: Described, want: Described) -> Iterator[str]:
         return  # it is the user's
     if have.partitions != want.partitions:
         reason = _FOR_LIFE.get(name.partition(".")[2], "records and state have their places in them")
+        if name.endswith(".state.door") and have.partitions < want.partitions:
+            reason = "a source topic has been given more: `murmurate topics create` adds them"
         yield f"{name}: found {have.partitions} partitions; allowed: {want.partitions} ({reason})"
     if have.replication < want.replication:
         more = "kafka-reassign-partitions adds copies"

@@ -18,7 +18,7 @@ from murmurate.agents.kafka.topic_watch import REMADE
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.errors import WAY_ON, StateError, named
 from murmurate.agents.stages.sealing import check_proof
-from murmurate.agents.stages.stage import Log, Record, Stage
+from murmurate.agents.stages.stage import NO_VALUE, Log, Record, Stage
 
 
 class Recovered(NamedTuple):
@@ -75,19 +75,21 @@ def check_state(wiring: Wiring, last: StateRecord) -> None:
 
 
 async def first_marks(reader: Reader, wiring: Wiring) -> dict[Log, int]:
-    """Where an instance without any state begins: at 0, or at a source's end. Our own logs must be whole."""
+    """Where an instance without any state begins: at 0, or at a source's end. Our own logs must be whole, but for the
+    door of a source partition that was added.
+    """
     places = {wiring.place(log): log for log in wiring.inputs}
     marks = {}
     for place, (first, end) in (await reader.bounds(list(places))).items():
         if place.topic in wiring.foreign:
             marks[places[place]] = end if wiring.from_end else first
-        elif first > 0:
+        elif first > 0 and not wiring.added:
             raise LostRecordsError(
                 f"{wiring.name}: no state, and {place.topic} {place.partition} begins at offset {first}: what was "
                 "spent before is unknown; allowed: the topics as they were, or a deployment of a new name"
             )
         else:
-            marks[places[place]] = 0
+            marks[places[place]] = first
     return marks
 
 
@@ -122,7 +124,7 @@ async def recover(reader: Reader, wiring: Wiring, last: StateRecord | None, mark
         start = {log: last.start.get(log, 0) for log in wiring.inputs}
     await _check_reach(reader, wiring, start, marks)
     async for log, got in _in_order(reader, wiring, stage, start, marks):
-        stage.fold(Record(log, got.offset, got.value or b""))
+        stage.fold(Record(log, got.offset, NO_VALUE if got.value is None else got.value))
         stage.drain()  # committed already
         records, size = records + 1, size + len(got.value or b"")
     return Recovered(stage, records, size)
@@ -158,6 +160,12 @@ async def _check_reach(reader: Reader, wiring: Wiring, start: Mapping[Log, int],
     for log, offset in start.items():
         place = wiring.place(log)
         first, end = bounds[place]
+        foreign = place.topic in wiring.foreign
+        if first > offset and foreign:
+            raise LostRecordsError(
+                f"{wiring.name}: {place.topic} {place.partition} begins at offset {first}, and {offset} is to be read "
+                "next: its retention is too short (`murmurate repair skip-lost` says what is lost, and goes on)"
+            )
         if (first > offset and marks[log] > offset) or marks[log] > end:
             raise LostRecordsError(
                 f"{wiring.name}: {place.topic} {place.partition} holds offsets {first} to {end - 1}, and the state "

@@ -70,6 +70,7 @@ def grants(deployment: Deployment, plan: Plan) -> Iterator[Permission]:
             yield Permission(role, ("Read",), groups=(f"{plan.name}-subscribers",), prefixed=True)
         elif role == "provision":
             yield Permission(role, PROVISION, ours)
+            yield Permission(role, ("Alter",), (topic(plan.name, "state.door"),))  # where a source gets more
             if theirs:
                 yield Permission(role, ("Describe", "DescribeConfigs"), theirs)
             yield Permission(role, ("Write",), ids=(f"{plan.name}-provision",))

@@ -8,6 +8,7 @@ lag needs an edge principal (ARCHITECTURE rule 9).  Not here: the table (cli/sta
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -18,11 +19,12 @@ from murmurate.agents.kafka.clock_status import clock_lines
 from murmurate.agents.kafka.collect import places, span, states
 from murmurate.agents.kafka.errors import RefusedError
 from murmurate.agents.kafka.provision import faults
+from murmurate.agents.kafka.retention import WARNED, line, used
 from murmurate.agents.kafka.state import StateRecord
 from murmurate.agents.kafka.stream_status import StreamStatus, stream_states
 from murmurate.agents.kafka.topic_watch import REMADE
 from murmurate.agents.kafka.transactions import OpenTransaction, limit_ms, open_transactions
-from murmurate.agents.stages.door import clock_of
+from murmurate.agents.stages.door import clock_of, lost_of
 from murmurate.agents.stages.stage import Log
 from murmurate.agents.stages.table import TABLE
 from murmurate.config.agreement import differences, holding, values
@@ -56,6 +58,12 @@ class StageStatus:
     """The oldest config record under which one of its states was written last."""
     ids: dict[str, str] = field(default_factory=dict)
     """The ids of the topics that its states have read, by their full names."""
+    needed: dict[Place, int] = field(default_factory=dict)
+    """From where a stage that recovers would have to read each log."""
+    retention: dict[Place, float] = field(default_factory=dict)
+    """The share of its retention that the oldest of these records has used up."""
+    lost: dict[Place, int] = field(default_factory=dict)
+    """For doors: how many offsets of each source were gone before they were read, and skipped."""
     clocks: dict[Place, int] = field(default_factory=dict)
     """For doors: the newest time that each has passed on."""
 
@@ -85,17 +93,16 @@ async def status(
     """Look at everything, once: 1. topics, 2. who works, 3. how far stages and streams are, 4. the file and these
     secrets' fingerprints beside the config record, 5. clocks and open transactions. AwayError if nobody answers.
     """
-    wrong = await faults(client, deployment, plan)
+    wrong = await faults(client, deployment, plan, doors=True)
     sources = sorted({stream.topic for stream in plan.everything})
     shared = [row.source for row in TABLE.values() if row.source is not None]
     names = [topic(plan.name, name) for name in (*shared, "rounds", "releases", "feed", "ticks")]
     names += [topic(plan.name, f"state.{stage}") for stage in TABLE]
     there = await places(client, [*sources, *names])
-    async with client.admin() as admin:
-        ids = await admin.ids([*sources, *names])
     needed = [stage for stage, row in TABLE.items() if row.source != "sums" or plan.central]
     found = [_stage(plan, stage, there, sources) for stage in needed]
     async with client.admin() as admin:
+        ids = await admin.ids([*sources, *names])
         for each in found:
             own = [place for name in _source(plan, each.stage, sources) for place in there.get(name, [])]
             await _workers(admin, plan, each, own)
@@ -113,8 +120,24 @@ async def status(
     door = next(each for each in found if each.stage == "door")
     wrong += await clock_lines(client, plan, there, {one.stage: set(one.workers) for one in found}, now_ms, fed=fed)
     own = [] if door.refused else [place for name in sources for place in there.get(name, [])]
+    await _retained(client, found, there, now_ms, wrong)
     waits = await _waits(client, own, {} if fed else door.clocks, now_ms, wrong)
     return Status(found, streams, wrong, waits, None if config is None else config.number)
+
+
+async def _retained(
+    client: Client, stages: list[StageStatus], there: Mapping[str, list[Place]], now_ms: int, wrong: list[str]
+) -> None:
+    """How much of its retention each log has used up that a stage needs; a line for each that is near its end."""
+    worst: dict[Place, tuple[float, int]] = {}
+    async with client.reader(aborted=True) as everything:
+        for stage in stages:
+            needed = {place: start for place, start in stage.needed.items() if place in there.get(place.topic, [])}
+            with contextlib.suppress(RefusedError):  # its lag was refused too, which is said
+                shares = await used(client, everything, needed, now_ms)
+                stage.retention = {place: share for place, (share, _) in shares.items()}
+                worst |= {place: max(share, worst.get(place, share)) for place, share in shares.items()}
+    wrong += [line(place, *share) for place, share in sorted(worst.items()) if share[0] >= WARNED]
 
 
 async def _waits(
@@ -197,20 +220,26 @@ async def _lag(
                 }
             if found.stage == "door":
                 found.clocks = _clocks(known.values(), sources)
+                found.lost = {
+                    place: n for record in known.values() if (n := lost_of(record.small))
+                    for place in _places(plan, record.marks, sources) if place.topic in sources
+                }  # fmt: skip
             for record in known.values():
-                for place, mark in _marks(plan, record, sources).items():
+                for place, mark in _places(plan, record.marks, sources).items():
                     begun[place] = min(mark, begun.get(place, mark))
+                for place, start in _places(plan, record.start, sources).items():
+                    found.needed[place] = min(start, found.needed.get(place, start))
             marks |= begun
             found.lag = await behind(reader, {p: mark for p, mark in marks.items() if p in there.get(p.topic, [])})
     except RefusedError as error:
         found.refused.append(str(error))
 
 
-def _marks(plan: Plan, record: StateRecord, sources: Iterable[str]) -> dict[Place, int]:
+def _places(plan: Plan, offsets: Mapping[Log, int], sources: Iterable[str]) -> dict[Place, int]:
     def place(log: Log) -> Place:
         return Place(log.topic if log.topic in sources else f"{plan.name}.{log.topic}", log.partition)
 
-    return {place(log): mark for log, mark in record.marks.items()}
+    return {place(log): offset for log, offset in offsets.items()}
 
 
 def _clocks(records: Iterable[StateRecord], sources: Iterable[str]) -> dict[Place, int]:

@@ -38,9 +38,7 @@ RUN = 10_000
 
 
 class Task:
-    """One instance. `hold` is called with whether the owner should deliver no more for now; `shared` logs are read for
-    all.
-    """
+    """One instance. `hold` is told whether the owner should deliver no more for now; `shared` logs are read for all."""
 
     def __init__(
         self, wiring: Wiring, client: Client, observer: Observer, hold: Callable[[bool], None] = lambda held: None,
@@ -67,9 +65,7 @@ class Task:
     # ---- records come ----
 
     def push(self, offset: int, value: bytes | None, *, more: bool = False) -> None:
-        """A record of the pushed log. What has come before is ignored. `more`: others follow at once, so that it is
-        better to wait for them than to hurry.
-        """
+        """A record of the pushed log; one that has come before is ignored. `more`: others follow at once, so wait."""
         assert self.wiring.pushed is not None  # noqa: S101 - who pushes has read the wiring
         if offset < self._next_push or self.life not in (Life.OPEN, Life.LIVE):
             return
@@ -95,6 +91,11 @@ class Task:
         """Up to which offset the pushed log is committed."""
         assert self.wiring.pushed is not None  # noqa: S101 - as in `push`
         return self._last[1].marks.get(self.wiring.pushed, 0) if self._last else 0
+
+    @property
+    def needs(self) -> Mapping[Log, int]:
+        """From where a successor would have to read each log."""
+        return self._last[1].start if self._last else self.marks
 
     @property
     def next_push(self) -> int:
@@ -286,8 +287,7 @@ class Task:
         record, chunks = self._record(stage), list[bytes]()
         if not stage.large:
             record, chunks = split(record, self._last)
-        record = sealed(record, stage)
-        value = record.dump()
+        value = (record := sealed(record, stage)).dump()
         if not stage.large:
             self.state_bytes = len(value) + sum(map(len, chunks))
         if record.snapshot and chunks:

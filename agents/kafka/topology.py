@@ -47,8 +47,8 @@ def zone_keys(secrets: Mapping[str, bytes], deployment: str) -> ZoneKeys:
 
 
 class Topology:
-    """The Tasks of a deployment. `sources`: partitions of each source topic; `fed`: ticks come from `feed`;
-    `agreed`: number of the config record that was compared; `ids`: of topics, by their full names.
+    """The Tasks of a deployment. `sources`: partitions of each source topic when the deployment began; `fed`: ticks
+    come from `feed`; `agreed`: number of the config record that was compared; `ids`: of topics, by their full names.
     """
 
     def __init__(
@@ -62,13 +62,18 @@ class Topology:
         self._revisions = {stream.name: (stream.config, stream.revision) for stream in plan.everything}
 
     def partitions(self, stage: str) -> int:
-        """How many instances a stage has; of the door, how many places its state has for them."""
+        """How many instances a stage has; of the door, how many places its state had for them at first."""
         return TABLE[stage].state_partitions(self._of.plan, self._of.sources)
+
+    def door_states(self, sources: Mapping[str, int]) -> int:
+        """How many partitions the state of the doors needs for so many partitions of each source topic."""
+        return TABLE["door"].state_partitions(self._of.plan, sources)
 
     def wiring(self, stage: str, source: Log) -> Wiring:
         """The instance of a stage for a source partition."""
         row, of = TABLE[stage], self._of
         theirs = row.source is None
+        added = theirs and source.partition >= of.sources.get(source.topic, 0)
         inputs = row.inputs(source, fed=of.fed)
         names = {log.topic: log.topic if theirs and log == source else topic(of.plan.name, log.topic) for log in inputs}
         return Wiring(
@@ -76,9 +81,9 @@ class Topology:
             inputs, self._revisions, self._config[row.zone],
             pushed=None if theirs else source, foreign=frozenset({source.topic} if theirs else ()),
             ids={own: self._ids[name] for own, name in names.items() if name in self._ids},
-            from_end=theirs and not of.fed,
+            from_end=theirs and not of.fed and not added, added=added,
         )  # fmt: skip
 
     def wirings(self, stage: str) -> list[Wiring]:
-        """All instances of a stage."""
+        """All instances that a stage had at first."""
         return [self.wiring(stage, source) for source in TABLE[stage].sources(self._of.plan, self._of.sources)]

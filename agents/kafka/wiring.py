@@ -30,6 +30,8 @@ class Wiring:
     """The ids of the topics of its logs, by the stage's names; none of them where brokers have no ids."""
     from_end: bool = False
     """Whether a first start begins with the records that come from then on (sources under the wall clock)."""
+    added: bool = False
+    """Whether its source partition was added while the deployment ran: it has nothing to say about earlier records."""
 
     @property
     def name(self) -> str:

@@ -25,6 +25,7 @@ EDGE_ONLY: Final = frozenset(
         "murmurate_epsilon_spent_max",
         "murmurate_source_transaction_seconds",
         "murmurate_source_transaction_limit_seconds",
+        "murmurate_source_lost_records",
         "murmurate_late_share",
         "murmurate_tick_waits_seconds",
         "murmurate_ticks_bounded",
@@ -51,6 +52,14 @@ GAUGES: Final = {
         ("topic", "partition"),
     ),
     "murmurate_source_transaction_limit_seconds": ("How long one may be open: as brokers allow, and a minute.", ()),
+    "murmurate_source_lost_records": (
+        "Offsets of a source that were gone before they were read, and skipped.",
+        ("topic", "partition"),
+    ),
+    "murmurate_retention_used_ratio": (
+        "Age of the oldest record that is still needed, in parts of how long its log keeps one.",
+        ("topic", "partition"),
+    ),
     "murmurate_late_share": (
         "Share of the last minute's events that were refused as late or too far ahead, 0 where few came.",
         ("stream", "stage"),
@@ -124,7 +133,7 @@ class EdgeFamilies(Families):
         super().__init__(registry)
         self.events = Counter(
             "murmurate_events",
-            "Events: accepted, of them second, cut, over; or refused: late | malformed | ...; unknown: of no stream.",
+            "Events: accepted, of them second, cut, over; or late | malformed | ...; unknown: of no stream; tombstone.",
             ("stream", "result"), registry=registry,
         )  # fmt: skip
         self.refusals = Counter(

@@ -29,6 +29,7 @@ from murmurate.agents.kafka.task import Task
 from murmurate.agents.observe.committed import HoldsLedger, counts, messages
 from murmurate.agents.observe.families import EdgeFamilies, Families, gauge, served
 from murmurate.agents.observe.late_share import LateShares
+from murmurate.agents.observe.retention import RetentionUsed
 from murmurate.agents.observe.sources import SourceTransactions
 from murmurate.agents.shortage import Shortages
 from murmurate.agents.stages.curate import Curate
@@ -48,7 +49,7 @@ MICRO: Final = 1e-6
 RESULTS: Final[Mapping[str, str]] = {
     **dict.fromkeys((reason.value for reason in Reason), "malformed"),
     Reason.STREAM.value: "unknown", Reason.VALUE.value: "unknown", "foreign": "unknown",
-    **{result: result for result in ("late", "future", "second", "accepted", "cut", "width", "over")},
+    **{result: result for result in ("late", "future", "second", "accepted", "cut", "width", "over", "tombstone")},
 }  # fmt: skip
 """What the stages of the edge count, as results of murmurate_events_total; anything else is none."""
 log = logging.getLogger("murmurate.metrics")
@@ -66,7 +67,7 @@ class Metrics:
         self.now_ms = now_ms
         self.ends: dict[Place, int] = {}
         """The ends of the logs at the last refresh."""
-        self.sources = SourceTransactions(now_ms)
+        self.sources, self.retention = SourceTransactions(now_ms), RetentionUsed(now_ms)
         self.newest: dict[str, tuple[dict[str, Any], int]] = {}
         """For each stream, the newest release that was committed here, and when."""
         self.since: dict[str, int] = {}
@@ -198,6 +199,7 @@ class Metrics:
                     while True:
                         await self.look(reader)
                         await self.sources.look(client, reader, everything, self.live(edge=True), fed=self.fed)
+                        await self.retention.look(client, everything, self._tasks.values())
                         await asyncio.sleep(every_s)
             except BrokerError as error:
                 log.warning("lag is not known: %s", error)
@@ -233,7 +235,7 @@ class _Gauges(Collector):
             size.add_metric((task.wiring.stage, str(task.wiring.partition)), task.state_bytes)
         yield size
         yield from self._ledger(tasks) if self._is_edge else self._published(tasks)
-        yield from self._metrics.sources.gauges()
+        yield self._metrics.retention.gauge(tasks)
 
     def _lag(self, tasks: Iterable[Task]) -> GaugeMetricFamily:
         """How far the slowest of the readers of a log lags. A log's end may lie behind ends of transactions, which are
@@ -266,7 +268,7 @@ class _Gauges(Collector):
             spent.add_metric((stream,), micro * MICRO)
         for stream, count in sorted(waiting.items()):
             initial.add_metric((stream,), count)
-        yield from (users, initial, spent)
+        yield from (users, initial, spent, *self._metrics.sources.gauges(tasks))
 
     def _published(self, tasks: Iterable[Task]) -> Iterator[GaugeMetricFamily]:
         metrics, ages = self._metrics, self._metrics.ages()

@@ -37,6 +37,9 @@ class CentralStreams:
         }
         self._by_id = {stream_id(name): stream for name, stream in self._streams.items()}
 
+    def __iter__(self) -> Iterator[CentralAtPartition]:
+        return iter(self._streams.values())
+
     @property
     def names(self) -> frozenset[str]:
         """The names of the streams."""

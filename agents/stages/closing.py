@@ -3,8 +3,9 @@
 Contract: an event is judged by the ticks of its own source partition, so that nothing depends on how sources
 interleave: it is late if its period was over, lateness included, at the tick before it, and from the future if it
 lies further ahead than `future` of the tick that covers it.  A raw partition closes a period when all source
-partitions have reached its end plus lateness; every event that was in time is before that in the log.  Nothing a
-user sends closes anything (ARCHITECTURE rules 6 and 15).  Periods close at fixed instants, their ends plus lateness; a
+partitions have reached its end plus lateness; every event that was in time is before that in the log.  Which partitions
+these are follows from the log too: those of the beginning, and each that has shown a time since.  Nothing a user sends
+closes anything (ARCHITECTURE rules 6 and 15).  Periods close at fixed instants, their ends plus lateness; a
 recording's clock, which takes its times from events, gives only these instants away (`newest_closing`).
 """
 
@@ -72,7 +73,9 @@ class Closing:
     every_ms: int
     lateness_ms: int
     sources: int
-    """Partitions of the stream's source."""
+    """Partitions of the stream's source when the deployment began: nothing closes before each of them has shown a time.
+    One that was added later is waited for from its first time on, like the others.
+    """
     times: dict[int, int] = field(default_factory=dict)
     """The time that each source partition has shown last: it goes back only where somebody set its door's clock back.
     """
@@ -86,9 +89,8 @@ class Closing:
         """Take a progress record. After one that is behind the last, what was reached stays reached, and the source is
         waited for again.
         """
-        if partition < self.sources:
-            self.times[partition] = time_ms
-        if len(self.times) < self.sources:
+        self.times[partition] = time_ms
+        if self.open_t is None and any(first not in self.times for first in range(self.sources)):
             return
         first = opened(self.every_ms, self.lateness_ms, min(self.times.values()))
         self.reached_t = first if self.reached_t is None else max(self.reached_t, first)

@@ -4,7 +4,8 @@ Logs: a partition of a source topic, and that partition's ticks.  A tick says wh
 showed a time: exactly those go before its progress record, which every raw partition gets, and those after it wait
 for the next tick.  So what is written follows from the logs, not from how they interleave.  Events with an error are
 counted by reason.  Those without a readable user, stream or time, and those that are not JSON or too large, are named
-in dead.edge by their offset alone; an event whose value alone is wrong enrols its user.
+in dead.edge by their offset alone; an event whose value alone is wrong enrols its user.  A record without a value is no
+event: it is counted (`tombstone`) and skipped.  Keys, headers and a record's own time mean nothing.
 Source: ARCHITECTURE rules 6, 15 and 19.
 """
 
@@ -15,7 +16,7 @@ from typing import ClassVar, Final
 
 from murmurate.agents.stages.admission import Admission
 from murmurate.agents.stages.reading import read
-from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
+from murmurate.agents.stages.stage import NOWHERE, Log, NoValue, Out, Outbox, Record
 from murmurate.config.plan import AnyStreamPlan, Plan
 from murmurate.randomizers import Pepper
 from murmurate.randomizers.identity import PseudonymCache
@@ -48,6 +49,8 @@ class Door:
         self._clock: int | None = None  # the newest time that was passed on
         self._out: list[Out] = []
         self._urgent = False
+        self.lost = 0
+        """How many offsets of the source were gone before they were read, and skipped by whoever runs the edge."""
         self.read = 0
         """The number of events looked at."""
         self.counts = self._admission.counts
@@ -135,10 +138,15 @@ class Door:
             self._read(events[start : start + BATCH], now)
 
     def _read(self, events: Sequence[tuple[int, bytes]], now: int) -> None:
+        values = [value for _, value in events]
+        if b"" in values:  # some may be no events: whoever compacts a topic deletes by them
+            events = [event for event in events if not isinstance(event[1], NoValue)]
+            self.counts["", "tombstone"] += len(values) - len(events)
+            values = [value for _, value in events]
         self.read += len(events)
         for streams, reader in self._readers:
             own = None if streams[0].fields.time is not None else [now] * len(events)
-            columns = reader.read([value for _, value in events], own)
+            columns = reader.read(values, own)
             rows = dict(zip(columns.index.tolist(), columns.stream.tolist(), strict=True)) if columns.refusals else {}
             alone = streams[0].name if streams[0].fields.stream is None else ""
             for index, reason in columns.refusals:
@@ -163,23 +171,39 @@ class Door:
         return {log: min([mark, *first[log.topic]]) for log, mark in marks.items()}
 
     def small(self) -> bytes:
-        """The offset of the next event, and the clock."""
-        return dump(FORM, {"next": self._events[0][0] if self._events else self._next, "clock": self._clock}, {})
+        """The offset of the next event, the clock, and what was lost, if anything was."""
+        following = self._events[0][0] if self._events else self._next
+        return dump(FORM, {"next": following, "clock": self._clock, **_lost(self.lost)}, {})
 
     def snapshot(self, marks: Mapping[Log, int] = NOWHERE) -> Iterable[bytes]:
         """None: the logs hold everything."""
         return ()
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
-        """Take over the offset of the next event, and the clock."""
+        """Take over the offset of the next event, the clock, and what was lost."""
         facts, _ = load(FORM, small)
-        self._next, self._clock = facts["next"], facts["clock"]
+        self._next, self._clock, self.lost = facts["next"], facts["clock"], facts.get("lost", 0)
 
 
 def clock_of(small: bytes) -> int | None:
     """The newest time that was passed on, from the bytes of `small`."""
     clock = load(FORM, small)[0]["clock"]
     return None if clock is None else int(clock)
+
+
+def lost_of(small: bytes) -> int:
+    """How many offsets were skipped so far, from the bytes of `small`."""
+    return int(load(FORM, small)[0].get("lost", 0))
+
+
+def skipped(small: bytes, offset: int, lost: int) -> bytes:
+    """The state of a door that goes on at a later offset, since so many were gone before it read them."""
+    facts, _ = load(FORM, small)
+    return dump(FORM, {"next": offset, "clock": facts["clock"], **_lost(facts.get("lost", 0) + lost)}, {})
+
+
+def _lost(count: int) -> dict[str, int]:
+    return {"lost": count} if count else {}
 
 
 def set_back(small: bytes, clock: int) -> bytes:

@@ -6,6 +6,7 @@ Not here: which facts those are (randomizers/terms.py, perturb.py, curate.py), i
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from murmurate.agents.stages.errors import WAY_ON
@@ -16,6 +17,8 @@ from murmurate.randomizers.terms import Facts, changed
 FORM: Final = StateForm("perturb", 1)
 CENTRAL: Final = "central."
 """How facts about central streams begin: their config digests."""
+SOURCE: Final = "source."
+"""How facts about the first partitions of source topics begin."""
 
 
 def frozen(facts: Facts) -> bytes:
@@ -27,6 +30,16 @@ def facts_of(small: bytes) -> Facts:
     """The facts in perturb's small state."""
     facts: Facts = load(FORM, small)[0]
     return facts
+
+
+def closing_facts(lateness_ms: int, sources: Mapping[str, int]) -> Facts:
+    """What decides when periods close. sources: how many partitions each source topic had at first."""
+    return {"lateness_ms": lateness_ms, **{f"{SOURCE}{topic}": n for topic, n in sorted(sources.items())}}
+
+
+def first_sources(held: Facts, sources: Mapping[str, int]) -> dict[str, int]:
+    """The first partitions of these source topics as a state has them: it knows better than any topic of today."""
+    return {topic: int(held.get(f"{SOURCE}{topic}", n)) for topic, n in sources.items()}
 
 
 def refuse_others(stage: str, held: Facts, wanted: Facts, since: str) -> None:

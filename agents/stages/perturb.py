@@ -20,7 +20,7 @@ from murmurate.agents.stages.answering import answer
 from murmurate.agents.stages.central_streams import CentralStreams, taken_out
 from murmurate.agents.stages.edge_secrets import EdgeSecrets
 from murmurate.agents.stages.errors import WAY_ON, StateError
-from murmurate.agents.stages.frozen import facts_of, frozen, refuse_others
+from murmurate.agents.stages.frozen import closing_facts, facts_of, first_sources, frozen, refuse_others
 from murmurate.agents.stages.ordering import by_target, permutation
 from murmurate.agents.stages.reading import dead, read
 from murmurate.agents.stages.sealing import SnapshotSeal
@@ -40,7 +40,7 @@ FORM: Final = StateForm("perturb snapshot", 1)
 
 
 class Perturb:
-    """The stage of one raw partition. `sources`: the number of partitions of each source topic."""
+    """The stage of one raw partition. `sources`: the first number of partitions of each source topic."""
 
     large: ClassVar[bool] = True
 
@@ -105,7 +105,7 @@ class Perturb:
         users, times, codes = block.users, block.times, block.values
         # By the times in raw, never by `open_t`: how long a close is put off depends on `rounds`.
         past = times < (stream.closing.reached_t or 0) * stream.plan.every_ms
-        if past.any():  # a door refuses late events, so these come from something else
+        if past.any():  # a door refuses late events, so these come from something else, or from a door's beginning
             self.edge_counts[stream.plan.name, "late"] += int(past.sum())
             users, times, codes = users[~past], times[~past], codes[~past]
         found = self._find(users)
@@ -260,13 +260,9 @@ class Perturb:
         return frozen(self._facts())
 
     def _facts(self) -> Facts:
-        closing = {"lateness_ms": self._plan.lateness_ms} | {f"source.{t}": n for t, n in sorted(self._sources.items())}
-        return {
-            **self._terms.facts(),
-            **closing,
-            **self._central.frozen,
-            "keys.randomness": self._secrets.devices.randomness.fingerprint,
-        }
+        key = self._secrets.devices.randomness.fingerprint
+        closing = closing_facts(self._plan.lateness_ms, self._sources)
+        return {**self._terms.facts(), **closing, **self._central.frozen, "keys.randomness": key}
 
     def replay_from(self, marks: Mapping[Log, int]) -> Mapping[Log, int]:
         """From these marks, given a snapshot taken at them."""
@@ -288,8 +284,11 @@ class Perturb:
 
     def restore(self, small: bytes, snapshot: Iterable[bytes], marks: Mapping[Log, int] = NOWHERE) -> None:
         """Take over a snapshot of these marks; without one the state is that before the first record."""
-        since = "users spent epsilon, and events were summed, under those"
-        refuse_others(f"perturb {self._partition}", facts_of(small), self._facts(), since)
+        held, since = facts_of(small), "users spent epsilon, and events were summed, under those"
+        self._sources = first_sources(held, self._sources)
+        for each in (*self._streams.values(), *self._central):
+            each.closing.sources = self._sources[each.plan.topic]
+        refuse_others(f"perturb {self._partition}", held, self._facts(), since)
         chunks = iter(snapshot)
         first = next(chunks, None)
         if first is None:

@@ -28,6 +28,13 @@ class Record(NamedTuple):
     value: bytes
 
 
+class NoValue(bytes):
+    """The value of a record of a source that has none, such as a mark of deletion: no bytes, and not an empty value."""
+
+
+NO_VALUE: Final = NoValue()
+
+
 class Out(NamedTuple):
     """A record to be written."""
 

@@ -45,7 +45,7 @@ def _layout(domain: Domain) -> Layout:
 def stream_at_partition(
     plan: Plan, terms: Terms, secrets: Secrets, partition: int, stream: StreamPlan, sources: int
 ) -> StreamAtPartition:  # fmt: skip
-    """A stream at a raw partition, before its first record. sources: partitions of the stream's source."""
+    """A stream at a raw partition, before its first record. sources: the first partitions of the stream's source."""
     closing = Closing(stream.every_ms, plan.lateness_ms, sources)
     position = [one.name for one in terms.streams].index(stream.name)
     devices = DeviceArray(terms, stream.name, secrets, partition=partition)

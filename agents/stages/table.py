@@ -48,7 +48,7 @@ class Deployed:
     plan: Plan
     keys: HasZoneKeys
     sources: Mapping[str, int]
-    """Partitions of each source topic."""
+    """Partitions of each source topic when the deployment began."""
     fed: bool = False
     """Whether ticks come from `feed`."""
 

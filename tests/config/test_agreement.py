@@ -8,8 +8,10 @@ import pytest
 from murmurate.config.agreement import (
     ABSENT,
     FREE,
+    counted,
     differences,
     fingerprint,
+    first_sources,
     follows,
     holding,
     line,
@@ -152,3 +154,18 @@ def test_check_against_a_record_says_what_is_free_makes_a_revision_or_is_refused
     assert {one.key: one.effect for one in rotated} == {
         "secrets.shuffle": "free", "the secret pepper, by its fingerprint": "refused",
     }  # fmt: skip
+
+
+def test_how_many_partitions_sources_had_at_first_stays_and_nobody_compares_it() -> None:
+    topic = PLAN.streams[0].topic
+    said = successor(None, values(PLAN, fed=False), SECRETS, counted(PLAN, {topic: 2, "others": 7}))
+    assert first_sources(said, PLAN) == {topic: 2}
+    assert first_sources(AGREED, PLAN) == {}
+    assert differences(said, values(PLAN, fed=False), SECRETS) == []
+    assert compare_agreement(said, PLAN, SECRETS, fed=False) == []
+    more = counted(PLAN, {topic: 5})
+    assert successor(said, values(PLAN, fed=False), SECRETS, more) == said
+    written_once = successor(AGREED, values(PLAN, fed=False), SECRETS, more)  # by an earlier version without
+    assert (written_once.number, first_sources(written_once, PLAN)) == (2, {topic: 5})
+    assert refused(AGREED, written_once) == []
+    assert first_sources(successor(said, values(PLAN, fed=True), {}, more), PLAN) == {topic: 2}

@@ -6,9 +6,9 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from pathlib import Path
 
 from murmurate.agents.cli.replay import known_secrets
+from murmurate.agents.kafka.agreement import first_counts
 from murmurate.agents.kafka.provision import sources
 from murmurate.agents.kafka.topology import Topology, zone_keys
 from murmurate.agents.kafka.worker import Worker
@@ -48,17 +48,18 @@ class Inside:
 
 @contextlib.asynccontextmanager
 async def inside(
-    deployed: Deployed, folder: Path, zones: Sequence[Zone] = ZONES, *, clock: Callable[[], int] = now_ms,
+    deployed: Deployed, zones: Sequence[Zone] = ZONES, *, clock: Callable[[], int] = now_ms,
     compare: Callable[[], Awaitable[object]] | None = None,
 ) -> AsyncIterator[Inside]:  # fmt: skip
     """One that runs, and is stopped in the end. `clock`: what it takes for the time."""
     plan, fed = deployed.plan, deployed.deployment.time.clock == "feed"
     mine = {name for zone in zones for name in ZONE_SECRETS[zone]}
     keys = zone_keys({name: value for name, value in known_secrets(plan.name).items() if name in mine}, plan.name)
-    where, stop = await sources(deployed.client, plan), asyncio.Event()
+    stop = asyncio.Event()
+    where = await first_counts(deployed.client, plan, await sources(deployed.client, plan))
     metrics = Metrics(plan, zones, now_ms=clock, fed=fed)
     worker = Worker(
-        plan, deployed.client, Topology(plan, keys, where, fed=fed), where, zones, instance="inside", folder=folder,
+        plan, deployed.client, Topology(plan, keys, where, fed=fed), where, zones, instance="inside",
         observer=metrics, now_ms=clock, fed=fed, compare=compare,
     )  # fmt: skip
     running = asyncio.create_task(worker.run(stop))

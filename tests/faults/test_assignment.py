@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 from aiokafka.admin import NewPartitions
@@ -36,14 +35,14 @@ def foreign(deployed: Deployed) -> StateRecord:
 
 
 def test_a_state_that_is_none_of_ours_ends_the_worker_with_one_line_and_exit_1(
-    deployed: Deployed, tmp_path: Path
+    deployed: Deployed,
 ) -> None:
     put(deployed, "door", b"garbage")
     worker = deployed.worker()
     put(deployed, "shuffle", foreign(deployed).dump())
 
     async def mixing() -> str:
-        async with inside(deployed, tmp_path / "inside", ("mixing",)) as this:
+        async with inside(deployed, ("mixing",)) as this:
             return await this.failure()
 
     said = "shuffle 0: the state was written under config fingerprint 0123456789abcdef; found "
@@ -55,12 +54,12 @@ def test_a_state_that_is_none_of_ours_ends_the_worker_with_one_line_and_exit_1(
 
 
 def test_source_partitions_that_are_added_end_the_worker_with_the_reason(
-    deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(member, "METADATA_MS", 200)
 
     async def added() -> str:
-        async with inside(deployed, tmp_path, ("edge",)) as this:
+        async with inside(deployed, ("edge",)) as this:
             await this.ready()
             async with deployed.client.admin() as admin:
                 await admin._admin.create_partitions({f"{deployed.plan.name}.events": NewPartitions(total_count=4)})

@@ -70,6 +70,25 @@ def test_kill_9_of_workers_changes_no_byte(
     assert chaos.kills == kills
 
 
+@pytest.mark.faults
+def test_partitions_added_to_the_source_among_kills_change_no_byte(deployed: Deployed, short: str) -> None:
+    """A feed that began before gives the new doors the time, and no events."""
+    chaos = Chaos(deployed, seed=4, pause_s=2.0)
+
+    async def widened() -> list[int]:
+        async with deployed.client.admin() as admin:
+            await admin.widen(f"{deployed.plan.name}.events", 4)
+        return []
+
+    def widen() -> None:
+        in_thread(widened())
+
+    chaos.plan([chaos.kill, widen, chaos.kill, chaos.kill])
+    ends(deployed, short, chaos)
+    places = {(got.place.partition, got.key) for got in deployed.everything("state.door")}
+    assert {partition for partition, _ in places} == {0, 1, 2, 3}
+
+
 @pytest.mark.parametrize(
     ("source", "pause_s"), [("shorter", 2.5), pytest.param("short", 4.0, marks=pytest.mark.faults)]
 )

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
 
 from aiokafka import errors as kafka
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment
 
@@ -51,6 +51,20 @@ class Admin:
         """Every topic that we may see."""
         with kafka_errors("topics"):
             return sorted(await self._admin.list_topics())
+
+    async def partitions(self, names: Collection[str]) -> dict[str, int]:
+        """How many partitions topics have now. Only of topics that exist: brokers may make others when asked."""
+        with kafka_errors("topics"):
+            found = await self._admin.describe_topics(sorted(names))
+        return {topic["topic"]: len(topic["partitions"]) for topic in found if topic["error_code"] == 0}
+
+    async def widen(self, name: str, partitions: int) -> None:
+        """Give a topic so many partitions, and wait until that is to be seen."""
+        with kafka_errors(f"partitions of {name}"):
+            await self._admin.create_partitions({name: NewPartitions(partitions)})
+        end = time.monotonic() + WAIT_S
+        while (await self.partitions([name])).get(name, 0) < partitions and time.monotonic() < end:
+            await asyncio.sleep(0.05)
 
     async def ids(self, names: Collection[str]) -> dict[str, str]:
         """The ids of those of these topics that exist, as far as we may see them; none from brokers older than ids."""

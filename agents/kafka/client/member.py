@@ -66,6 +66,10 @@ class Member(ConsumerRebalanceListener):
                 check_membership(self._consumer)
             await asyncio.sleep(WATCH_S)
 
+    def look_again(self) -> None:
+        """Learn at once how many partitions the topics have, and share them out again if that has changed."""
+        self._consumer._client.force_metadata_update()
+
     async def close(self) -> None:
         """Leave."""
         leaves(self._consumer)

@@ -11,6 +11,7 @@ from murmurate.agents.kafka.client.access import NONE
 from murmurate.agents.kafka.client.kafka_errors import close_within, kafka_errors
 from murmurate.agents.kafka.client.reasons import connected
 from murmurate.agents.kafka.client.records import Got, Place, RecordRun
+from murmurate.agents.stages.stage import NO_VALUE
 
 FETCH_BYTES = 4 << 20
 POLL_MS = 100
@@ -66,7 +67,9 @@ class Reader:
         """Records without what a stage has no use for: there may be many small ones."""
         found = await self._next(POLL_MS, None)
         return [
-            RecordRun(Place(at.topic, at.partition), [(r.offset, r.value or b"") for r in records])
+            RecordRun(
+                Place(at.topic, at.partition), [(r.offset, NO_VALUE if r.value is None else r.value) for r in records]
+            )
             for at, records in found.items()
             if records
         ]

@@ -30,13 +30,23 @@ class LoginError(kafka.KafkaError):
 
 
 class TokenFile(AbstractTokenProvider):
-    """The token in a file, as it is whenever one logs in."""
+    """The token in a file, as it is whenever one logs in; the one before, where somebody is writing there just now."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._before: str | None = None
 
     async def token(self) -> str:
         """The file's first line."""
+        try:
+            self._before = self._read()
+        except LoginError:
+            if self._before is None:
+                raise
+            return usable(self._before.encode(), "kafka.token", "write a new one into its file")
+        return self._before
+
+    def _read(self) -> str:
         try:
             lines = self._path.read_bytes()[: MOST + 1].splitlines()
         except OSError as error:

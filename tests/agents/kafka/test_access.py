@@ -30,12 +30,23 @@ def test_a_token_in_a_file_is_read_again_for_each_login(tmp_path: Path) -> None:
     for text in (token(60), token(120)):
         file.write_text(f"{text}\n")
         assert asyncio.run(given.token()) == text
-    file.write_text(token(-90_000))
-    with pytest.raises(LoginError, match="the token has expired 1 day ago; write a new one into its file"):
-        asyncio.run(given.token())
+    for _ in range(2):
+        file.write_text("")  # somebody is about to write
+        assert asyncio.run(given.token()) == text
+    for late in (token(-90_000), ""):
+        file.write_text(late)
+        with pytest.raises(LoginError, match="the token has expired 1 day ago; write a new one into its file"):
+            asyncio.run(TokenFile(file).token() if late else expired(file).token())
     file.unlink()
     with pytest.raises(LoginError, match=r"kafka\.token: its file: no such file or directory"):
-        asyncio.run(given.token())
+        asyncio.run(TokenFile(file).token())
+
+
+def expired(file: Path) -> TokenFile:
+    """One that has read a token which has expired since."""
+    found = TokenFile(file)
+    found._before = token(-90_000)
+    return found
 
 
 @pytest.mark.parametrize("text", ["", "two words", "caf\u00e9", "x" * 70_000, "line\x01auth=Bearer"])

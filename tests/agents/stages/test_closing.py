@@ -74,11 +74,13 @@ def test_a_source_that_was_set_back_is_waited_for_again_and_what_was_closed_stay
     assert closes(closing, 0, 3500) == [2]
 
 
-def test_a_source_partition_that_nobody_declared_moves_nothing() -> None:
+def test_a_source_partition_that_was_added_is_waited_for_and_closes_nothing_by_itself() -> None:
     closing = Closing(1000, 500, 1)
     closing.progress(0, 0)
     assert closes(closing, 1, 10**9) == []
-    assert closing.times == {0: 0}
+    assert closes(closing, 0, 1500) == [0]
+    assert closes(closing, 2, 0) == closes(closing, 0, 10**6) == []
+    assert closes(closing, 2, 2500) == [1]
 
 
 @given(clocks=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 20_000)), max_size=40))

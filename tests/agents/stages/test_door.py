@@ -11,8 +11,8 @@ from typing import Any
 import orjson
 import pytest
 
-from murmurate.agents.stages.door import BATCH, TICKS, Door, clock_of, set_back
-from murmurate.agents.stages.stage import Log, Out, Record
+from murmurate.agents.stages.door import BATCH, TICKS, Door, clock_of, lost_of, set_back, skipped
+from murmurate.agents.stages.stage import NO_VALUE, Log, Out, Record
 from murmurate.topics.block import REFUSED, RawBlock
 from murmurate.topics.codec import decode_record, encode
 from murmurate.topics.domains import Categories
@@ -266,6 +266,35 @@ def test_a_record_that_is_no_json_shows_nobody_where_its_time_is_out_of_order() 
     found = read(hand.give(SOURCE, late, future) + hand.give(CLOCK, tick(9100, 2)))
     assert not [one for one in found if isinstance(one, RawBlock)]
     assert {k: v for k, v in counts(hand).items() if v} == {"read": 2, "json": 2, "late": 1, "future": 1}
+
+
+def test_a_record_without_a_value_is_no_event_and_no_dead_letter_and_an_empty_value_is_one() -> None:
+    hand = door()
+    found = read(hand.give(SOURCE, event(10), NO_VALUE, b"", event(30)) + hand.give(CLOCK, tick(100, 4)))
+    assert found[0] == Dead(reason="json", topic=TOPIC, partition=0, offset=2)
+    assert found[1].times.tolist() == [10, 30]
+    assert {reason: n for reason, n in counts(hand).items() if n} == {"read": 3, "json": 1, "tombstone": 1}
+    hand = door()
+    assert read(hand.give(SOURCE, NO_VALUE, NO_VALUE) + hand.give(CLOCK, tick(100, 2)), "dead.edge") == []
+    assert counts(hand) == {"read": 0, "tombstone": 2}
+
+
+def test_a_door_that_skips_what_is_lost_goes_on_there_with_its_clock_and_counts_it() -> None:
+    hand = door()
+    hand.give(SOURCE, event(10), event(20))
+    hand.give(CLOCK, tick(100, 1))
+    small = hand.stage.small()
+    assert b"lost" not in small  # a state without losses has the bytes that it always had
+    assert (lost_of(small), clock_of(small)) == (0, 100)
+    once = skipped(small, 50, 49)
+    assert (lost_of(once), lost_of(skipped(once, 60, 10))) == (49, 59)
+    after = door()
+    after.stage.restore(once, ())
+    assert after.stage.small() == once
+    after.ends[SOURCE] = 50
+    found = read(after.give(SOURCE, event(200)) + after.give(CLOCK, tick(300, 51)))
+    assert found[0].times.tolist() == [200]
+    assert found[1].time == 300
 
 
 def test_a_tick_that_nothing_reaches_is_corrected_although_others_wait_behind_it() -> None:

@@ -421,9 +421,6 @@ def test_who_watches_is_told_how_many_users_there_are_and_the_largest_window_tha
 def test_what_closes_periods_is_frozen_too() -> None:
     plan = deployment(stream("screen", "lpu"), partitions=1)
     small = Perturb(plan, KEYS.edge, 0, {TOPIC: 1}).small()
-    for other in (
-        Perturb(replace(plan, lateness_ms=7), KEYS.edge, 0, {TOPIC: 1}),
-        Perturb(plan, KEYS.edge, 0, {TOPIC: 2}),
-    ):
-        with pytest.raises(MurmurateError, match=r"frozen facts differ: .*; allowed: .* a deployment of another name"):
-            other.restore(small, ())
+    other = Perturb(replace(plan, lateness_ms=7), KEYS.edge, 0, {TOPIC: 1})
+    with pytest.raises(MurmurateError, match=r"frozen facts differ: .*; allowed: .* a deployment of another name"):
+        other.restore(small, ())
