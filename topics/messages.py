@@ -122,6 +122,13 @@ SettingValue = Annotated[str, Field(max_length=256)] | Annotated[int, Field(ge=-
 Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 
 
+class ConfigUntil(Part):
+    """The values that hold until an instant, before those of its record do."""
+
+    time: Millis
+    values: Annotated[Mapping[Setting, SettingValue], Field(min_length=1, max_length=64), *Freeze]
+
+
 class Config(Message, tag="murmurate/config/1"):
     """What all zones compare with their own files and secrets before they join, and nobody obeys, but for the number of
     partitions that sources had at first. The newest record whose number follows holds: 1, 2, 3 ...; the same record may
@@ -133,6 +140,8 @@ class Config(Message, tag="murmurate/config/1"):
     """Everything that shapes rounds, batches or time."""
     secrets: Annotated[Mapping[Word, Fingerprint], Field(max_length=32), *Freeze]
     """Fingerprints of 32 random bytes each, as `murmurate keys fingerprint` prints them."""
+    until: ConfigUntil | None = None
+    """What holds before the values do; none where they hold at once."""
 
 
 class Round(Message, tag="murmurate/round/1"):

@@ -60,13 +60,14 @@ def recount(
             right = _right_sum(plan, oracle, seal, rows, came, tally, counts)
             found.note("miscounted", int(not right), (tally.round, -1, tally.q))
             continue
+        least = plan.at(tally.t * plan.stream(tally.stream).every_ms).min_batch
         support = np.zeros(oracle.outcomes, np.int64)
         for report, n in rows.items():
             support += n * oracle.support(np.frombuffer(report, np.uint8)[None])
         small = seal is not None and seal.rejected.undersized
-        withheld = not rows and small and (sum(of_all.values()) < plan.min_batch or oracle.fakes != plan.fakes)
+        withheld = not rows and small and (sum(of_all.values()) < least or oracle.fakes != plan.fakes)
         nobodys = rows - came
-        if seal is not None and not small and sum(of_all.values()) >= plan.min_batch:
+        if seal is not None and not small and sum(of_all.values()) >= least:
             fakes[tally.round][tally.q] = sum(nobodys.values())
         right = (
             seal is not None
@@ -99,7 +100,7 @@ def _right_sum(
             support, good = support + n * oracle.support(row), good + n
     stream, round_ = plan.stream(tally.stream), seal.descriptor
     agreed = stream.mixed is not None and stream.mixed.question == oracle.digest.hex() and round_.targets == 1
-    due = agreed and total >= plan.min_batch
+    due = agreed and total >= plan.at(tally.t * stream.every_ms).min_batch
     judged = (round_.config, round_.revision) == (stream.config, stream.revision)  # else by a file that is not here
     if seal.rejected.undersized:
         return not rows and not seal.received and not counts.any() and not (judged and due)

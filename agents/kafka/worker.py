@@ -12,6 +12,7 @@ import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 
+from murmurate.agents.kafka.agreement_watch import AgreementWatch
 from murmurate.agents.kafka.app import StageApp
 from murmurate.agents.kafka.client import Client, Place
 from murmurate.agents.kafka.doors import Doors
@@ -50,8 +51,9 @@ class Worker:
         self, plan: Plan, client: Client, topology: Topology, sources: Mapping[str, int], zones: Iterable[Zone], *,
         instance: str, observer: Observer, now_ms: Callable[[], int], fed: bool,
         compare: Callable[[], Awaitable[object]] | None = None, watched: TopicWatch | None = None,
+        agreement: AgreementWatch | None = None,
     ) -> None:  # fmt: skip
-        self._watched = watched
+        self._watched, self._agreement = watched, agreement
         self._plan, self._client, self._topology, self._observer = plan, client, topology, observer
         self._compare = compare
         rounds = Place(f"{plan.name}.rounds", 0)
@@ -164,6 +166,8 @@ class Worker:
             yield self.doors.watch()
         if self._compare is not None:
             yield self._compare_again(self._compare)
+        if self._agreement is not None:
+            yield self._agreement.run(self.clock.now)
         if self._watched is not None:
             yield self._watched.run()
         if "publish" in self.owners:

@@ -5,7 +5,6 @@ once; and two deployments of one name: whoever comes second is refused.
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
@@ -28,12 +27,12 @@ LINE = (
 
 
 def test_the_earlier_of_two_workers_of_one_name_ends_with_a_line_and_the_later_one_works(
-    deployed: Deployed, tmp_path: Path
+    deployed: Deployed,
 ) -> None:
     async def scenario() -> None:
-        async with inside(deployed, tmp_path / "inside", ("mixing",)) as earlier:
+        async with inside(deployed, ("mixing",)) as earlier:
             await earlier.ready()
-            async with inside(deployed, tmp_path / "second", ("mixing",)) as later:
+            async with inside(deployed, ("mixing",)) as later:
                 assert await earlier.failure() == f"NameTakenError: {LINE}"
                 await later.ready()
                 assert not later.running.done()
@@ -43,12 +42,12 @@ def test_the_earlier_of_two_workers_of_one_name_ends_with_a_line_and_the_later_o
 
 
 @pytest.mark.faults
-def test_a_command_says_that_line_and_exits_2(deployed: Deployed, tmp_path: Path) -> None:
+def test_a_command_says_that_line_and_exits_2(deployed: Deployed) -> None:
     earlier = deployed.worker(instance="inside")
     earlier.until('"ready"')
 
     async def scenario() -> None:
-        async with inside(deployed, tmp_path / "second", ("mixing",)) as later:
+        async with inside(deployed, ("mixing",)) as later:
             assert await asyncio.to_thread(earlier.wait) == 2
             await later.ready()
 
