@@ -15,6 +15,8 @@ from typing import Final, NamedTuple
 from murmurate.agents.kafka.agreement import agreed, none_found, stranger
 from murmurate.agents.kafka.client import Client, Place, Write
 from murmurate.agents.kafka.errors import AgreementError, TopicsError
+from murmurate.aggregators.methods.horizons import HorizonMethod
+from murmurate.aggregators.methods.registry import kind_of
 from murmurate.config.agreement import Difference, differences, successor, values
 from murmurate.config.plan import Plan
 from murmurate.config.switch import SWITCHED, before
@@ -52,6 +54,8 @@ async def apply(
             if one.key not in SWITCHED:
                 way = "`murmurate topics create`" if one.free else "a deployment of another name"
                 raise AgreementError(f"{one.line} (config {record.number}; another one takes {way})")
+        if any(one.key == "privacy.min_batch" for one in found) and (why := _shaped(plan)):
+            raise AgreementError(f"privacy.min_batch: found another one with {why}; allowed: another deployment")
         if not found:
             raise AgreementError(f"config {record.number}: found the values of this file; allowed: a file with others")
         time = from_ms if from_ms is not None else -(-(now_ms + ROLLING_MS) // FULL_MS) * FULL_MS
@@ -79,6 +83,16 @@ async def cancel(
         return Applied(following, differences(record, following.values, {}))
 
     return await _written(client, plan, secrets, made, dry_run=dry_run)
+
+
+def _shaped(plan: Plan) -> str | None:
+    """What decides by min_batch who is asked what, so that it stays; None if nothing does."""
+    for stream in plan.streams:
+        if issubclass(kind_of(stream.method.name), HorizonMethod):
+            return f"method = {stream.method.name} (streams.{stream.name})"
+        if stream.method.finds_clip:
+            return f"a clip that is found (streams.{stream.name})"
+    return "privacy.mixed" if plan.mixed is not None else "privacy.fakes" if plan.fakes else None
 
 
 def _pending(record: Config, *, until: str, fed: bool) -> None:

@@ -22,7 +22,7 @@ from murmurate.agents.stages.agreed import AgreedConfig
 from murmurate.agents.stages.central_release import CentralCourse
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError
-from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound, begun, release_of
+from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound, begun, release_of, switch
 from murmurate.agents.stages.plan_by_time import PlanByTime
 from murmurate.agents.stages.publish_state import announces_blocks, kept, kept_arrays, restored, written_under
 from murmurate.agents.stages.reading import read
@@ -218,11 +218,7 @@ class Publish:
 
     def _open(self, period: OpenPeriod) -> None:
         """Begin a period. Where the method asks nothing, the tallies of a round of no slots show when it is over."""
-        begins = period.t * period.plan.every_ms
-        if self._plan.until is not None and begins - period.plan.every_ms < self._plan.until.time_ms <= begins:
-            now_on = begun(self._values.at(begins), period.plan, period.first_t, period.t).method
-            now_on.load(period.method.state())
-            period.method = now_on
+        switch(period, self._values)
         step = period.method.open(period.t)
         if isinstance(step, Request):
             self._next(period, step)
