@@ -50,10 +50,7 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "privacy.fakes": ("revision", "estimates take out another number of fakes: a new revision of every local stream"),
     "privacy.delta": ("free", CLAIMED),
     "privacy.assumed_corrupt": ("free", CLAIMED),
-    "privacy.min_batch": (
-        "free",
-        f"rounds about periods that begin from then on are judged by it. {APPLY}",
-    ),
+    "privacy.min_batch": ("free", f"rounds about periods that begin from then on are judged by it. {APPLY}"),
     "curator.*": ("refused", f"{CENTRAL}; {ANOTHER}"),
     "population.enrol": ("revision", REVISION),
     "population.users": ("free", "what `check` and `plan` take for the number of users"),

@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 from murmurate.config.agreement import ABSENT, Difference, differences, values
 from murmurate.config.plan import Plan
 from murmurate.config.quantities import shortest
-from murmurate.topics.messages import Config, ConfigUntil
+from murmurate.topics.config_parts import ConfigUntil
+from murmurate.topics.messages import Config
 from murmurate.topics.times import instant
 
 SWITCHED: Final[Mapping[str, tuple[str, str]]] = {
@@ -39,7 +40,7 @@ def before(record: Config) -> Config:
     return record.model_copy(update={"values": {**record.values, **told}, "until": None})
 
 
-class Compared(NamedTuple):
+class FileBesideRecord(NamedTuple):
     """A file beside a record."""
 
     differences: list[Difference]
@@ -47,20 +48,20 @@ class Compared(NamedTuple):
     """The instant at which a worker with this file has to stop, since the file has only the values before it."""
 
 
-def compared(record: Config, plan: Plan, secrets: Mapping[str, str], *, fed: bool, now_ms: int) -> Compared:
+def compared(record: Config, plan: Plan, secrets: Mapping[str, str], *, fed: bool, now_ms: int) -> FileBesideRecord:
     """What differs. `now_ms`: the time; 0 where it is not known, as that of a recording."""
     mine, said = until_of(plan), values(plan, fed=fed)
     if mine == record.until:
-        return Compared(differences(record, said, secrets))
+        return FileBesideRecord(differences(record, said, secrets))
     past = mine is None or mine.time <= now_ms or fed
     if record.until is None:
         found = differences(record, said, secrets)
-        return Compared(found if past else [*found, _until(mine, None)])
+        return FileBesideRecord(found if past else [*found, _until(mine, None)])
     held = differences(before(record), said, secrets)
     if past and not held and now_ms < record.until.time:
-        return Compared([], record.until.time)
+        return FileBesideRecord([], record.until.time)
     found = differences(record, said, secrets)
-    return Compared([*found, _until(mine, record.until)] if not found or past else found)
+    return FileBesideRecord([*found, _until(mine, record.until)] if not found or past else found)
 
 
 def _until(found: ConfigUntil | None, allowed: ConfigUntil | None) -> Difference:

@@ -22,6 +22,7 @@ import orjson
 from pydantic import AfterValidator, Field, PlainSerializer, model_validator
 
 from murmurate.topics.block import COUNTS_PER_BLOCK
+from murmurate.topics.config_parts import ConfigUntil, Setting, SettingValue
 from murmurate.topics.message import (
     SAFE_INTEGER,
     Contributors,
@@ -117,16 +118,7 @@ class Start(Message, tag="murmurate/start/1"):
     revision: Positive
 
 
-Setting = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]{0,95}$")]
-SettingValue = Annotated[str, Field(max_length=256)] | Annotated[int, Field(ge=-SAFE_INTEGER, le=SAFE_INTEGER)]
 Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
-
-
-class ConfigUntil(Part):
-    """The values that hold until an instant, before those of its record do."""
-
-    time: Millis
-    values: Annotated[Mapping[Setting, SettingValue], Field(min_length=1, max_length=64), *Freeze]
 
 
 class Config(Message, tag="murmurate/config/1"):

@@ -89,7 +89,9 @@ async def compare(
 
 
 def judged(record: Config, plan: Plan, secrets: Mapping[str, str], *, fed: bool, now_ms: int) -> Agreed:
-    """The same of a record. `now_ms`: 0 where the deployment's time is that of a recording."""
+    """A record beside a worker's file and secrets; AgreementError where they differ. `now_ms`: the time; 0 where it is
+    that of a recording.
+    """
     if other := stranger(record, plan, secrets):
         raise AgreementError(other)
     found = compared(record, plan, secrets, fed=fed, now_ms=now_ms)

@@ -21,7 +21,8 @@ from murmurate.config.agreement import Difference, differences, successor, value
 from murmurate.config.plan import Plan
 from murmurate.config.switch import SWITCHED, before
 from murmurate.topics.codec import encode
-from murmurate.topics.messages import Config, ConfigUntil
+from murmurate.topics.config_parts import ConfigUntil
+from murmurate.topics.messages import Config
 from murmurate.topics.names import topic
 from murmurate.topics.times import instant
 

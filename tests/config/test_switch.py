@@ -14,7 +14,8 @@ from murmurate.config.planning import plan
 from murmurate.config.switch import before, compared, table, until_of
 from murmurate.config.until import HeldUntil
 from murmurate.topics.codec import decode, encode
-from murmurate.topics.messages import Config, ConfigUntil
+from murmurate.topics.config_parts import ConfigUntil
+from murmurate.topics.messages import Config
 from tests.config.deployments import small
 
 T = 1_790_000_000_000
