@@ -28,6 +28,7 @@ from murmurate.errors import UsageError
 from murmurate.topics.times import instant
 
 COLUMNS: Final = 80
+SECOND_MS: Final = 1000
 _TABLE: Final = re.compile(r"^\[until\][^\n]*\n(?:(?!\[)[^\n]*\n?)*", re.MULTILINE)
 
 
@@ -74,7 +75,7 @@ def _time(text: str, now_ms: int, *, fed: bool) -> int:
         if start and fed:
             break
         try:
-            return int(read(text)) + start
+            return -(-(int(read(text)) + start) // SECOND_MS) * SECOND_MS  # the table says whole seconds
         except ValueError:
             continue
     raise UsageError(f"--from: found {text!r}; allowed: {InstantKind().allowed}{'' if fed else ', or 30m from now'}")
