@@ -22,6 +22,7 @@ from murmurate.topics.codec import decode, encode
 from murmurate.topics.errors import WireError
 from murmurate.topics.messages import Config, Start
 from murmurate.topics.names import topic
+from murmurate.topics.times import instant
 
 TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {"privacy.min_batch": ("shuffle", "publish")}
 """Values of which two at one time would contradict each other, and the stages that go by them."""
@@ -72,6 +73,12 @@ async def look(
         "of another name)"
         for one in refused(held, wanted)
     ]
+    if not wrong and held is not None and held.until is not None and wanted != held and now_ms < held.until.time:
+        at = instant(held.until.time)
+        wrong.append(
+            f"config {held.number}: found a change that holds from {at} on; allowed: the file that `murmurate config "
+            "apply` wrote, or `murmurate config apply --cancel` first"
+        )
     together: dict[str, None] = {}
     if held is not None and not wrong:
         for one in (one for one in differences(held, wanted.values, wanted.secrets) if one.key in TOGETHER):

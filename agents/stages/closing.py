@@ -63,7 +63,7 @@ def late(plan: Plan, stream: AnyStreamPlan, times: NDArray[np.int64], before: in
 
 def ahead(plan: Plan, times: NDArray[np.int64], now: int) -> Mask:
     """Which events come from further ahead than allowed. now: the tick that covers them."""
-    return times > now + plan.future_ms
+    return times > now + plan.at(now).future_ms
 
 
 @dataclass
