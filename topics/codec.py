@@ -24,6 +24,7 @@ from murmurate.topics.messages import (
     Done,
     GiveUp,
     Progress,
+    Quiet,
     Round,
     Seal,
     Settled,
@@ -35,8 +36,8 @@ from murmurate.topics.messages import (
 from murmurate.topics.release import Release
 
 MESSAGES: Final[tuple[type[Message], ...]] = (
-    Start, Config, Round, GiveUp, Close, Settled, Progress, Tick, Done, Seal, Tally, TallyInBlocks, Curated, Release,
-    Latest, Dead,
+    Start, Config, Round, GiveUp, Close, Settled, Progress, Quiet, Tick, Done, Seal, Tally, TallyInBlocks, Curated,
+    Release, Latest, Dead,
 )  # fmt: skip
 """Every class of message."""
 MAX_MESSAGE: Final = 1_000_000

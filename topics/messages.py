@@ -5,7 +5,7 @@ same wherever and whenever it is opened (ARCHITECTURE section 2). The others nam
 is the schema.
 Not here: what the curator says (curated.py), releases (release.py), blocks (block.py).
 
-    rounds    Start, Config, Round, GiveUp, Close, Settled       raw      Progress
+    rounds    Start, Config, Round, GiveUp, Close, Settled       raw      Progress, Quiet
     ticks     Tick, to the door                         feed     Progress, to publish: topics under the feed's clock
     reports   Done                                      batches  Seal
     tallies   Tally, TallyInBlocks                      dead.*   Dead
@@ -190,6 +190,16 @@ class Progress(Message, tag="murmurate/progress/1"):
 
     topic: TopicName
     partition: Partition
+    time: Millis
+
+
+class Quiet(Message, tag="murmurate/quiet/1"):
+    """The clock of several doors at once: each of these source partitions held nothing that is not in `raw` when the
+    clock said `time`. It says the same as a progress record for each of them.
+    """
+
+    topic: TopicName
+    partitions: Contributors
     time: Millis
 
 

@@ -18,7 +18,7 @@ from murmurate.randomizers import Key, Secrets
 from murmurate.randomizers.question import Value
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.block import REFUSED, RawBlock
-from murmurate.topics.messages import Progress
+from murmurate.topics.messages import Progress, Quiet
 from murmurate.topics.names import stream_id
 
 
@@ -44,8 +44,9 @@ def people_of(
     closed: dict[int, int] = {}
     mine = stream_id(stream.name), stream.domain.words  # blocks of another width are another config's
     for number, record in found.decoded(read, "raw", p):
-        if isinstance(record, Progress) and record.topic == stream.topic:
-            clocks[record.partition] = record.time
+        if isinstance(record, Progress | Quiet) and record.topic == stream.topic:
+            for source in record.partitions if isinstance(record, Quiet) else (record.partition,):
+                clocks[source] = record.time
             if set(range(sources[stream.topic])) <= clocks.keys():
                 now_open = max(0, min(clocks.values()) - plan.lateness_ms) // stream.every_ms
                 for t in range(now_open if first_open is None else first_open, now_open):

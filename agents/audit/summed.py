@@ -26,7 +26,7 @@ from murmurate.randomizers.central import NodeNoise
 from murmurate.topics.block import RawBlock, SumsBlock
 from murmurate.topics.curated import Curated, Planted
 from murmurate.topics.message import SAFE_INTEGER
-from murmurate.topics.messages import Progress, Start
+from murmurate.topics.messages import Progress, Quiet, Start
 from murmurate.topics.names import stream_id, stream_partition
 
 Sums = tuple[int, ...]
@@ -91,8 +91,9 @@ def _summed(
                 here = int.from_bytes(pseudonym[:8], "little") % plan.partitions == p
                 if here and time >= (clock.open_t or 0) * stream.every_ms and _has_a_value(stream, code):
                     waiting.append((pseudonym, time, code))
-        elif isinstance(record, Progress) and record.topic == stream.topic:
-            clock.times[record.partition] = record.time
+        elif isinstance(record, Progress | Quiet) and record.topic == stream.topic:
+            for source in record.partitions if isinstance(record, Quiet) else (record.partition,):
+                clock.times[source] = record.time
             if not set(range(sources[stream.topic])) <= clock.times.keys():
                 continue
             now = max(0, min(clock.times.values()) - plan.lateness_ms) // stream.every_ms

@@ -21,6 +21,7 @@ from murmurate.agents.kafka.life import LIVES, Life, Observer
 from murmurate.agents.kafka.log_readers import SharedLog, pull
 from murmurate.agents.kafka.pending import MARKS_S, Pending
 from murmurate.agents.kafka.recovery import check_state, check_unread, first_marks, newest, recover
+from murmurate.agents.kafka.source_reader import SourceReader
 from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, sealed, split, state_key
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.stage import Log, Record, Stage, TakesRuns
@@ -42,7 +43,7 @@ class Task:
 
     def __init__(
         self, wiring: Wiring, client: Client, observer: Observer, hold: Callable[[bool], None] = lambda held: None,
-        shared: Mapping[Place, SharedLog] | None = None,
+        shared: Mapping[Place, SharedLog] | None = None, sources: SourceReader | None = None,
     ) -> None:  # fmt: skip
         self.wiring, self.stands = wiring, State(wiring.name, Life.CLOSED, LIVES)
         self.marks: dict[Log, int] = {}
@@ -51,6 +52,7 @@ class Task:
         """The bytes of the newest snapshot, or of the small state."""
         self.replayed = 0  # records folded again by the last recovery
         self._client, self._observer, self._hold, self._shared = client, observer, hold, shared or {}
+        self._sources = sources
         self._writer: Writer | None = None
         self._last: tuple[int, StateRecord] | None = None  # our newest state record and its offset
         self._pointer: Pointer | None = None
@@ -60,6 +62,7 @@ class Task:
         self._came: dict[Log, int] = {}
         self._injected: deque[tuple[Log, bytes]] = deque()
         self._news, self._stopping = asyncio.Event(), False
+        self._idle = False  # whether everything that came is committed
         self._fresh, self._snapped = 0, 0.0  # input bytes since the last snapshot, and when that was
 
     # ---- records come ----
@@ -87,6 +90,18 @@ class Task:
         return self._came.get(log, self.marks.get(log, 0))
 
     @property
+    def asked(self) -> bool:
+        """Whether a record that is stored nowhere waits to be folded."""
+        return bool(self._injected)
+
+    def through(self, log: Log, end: int) -> bool:
+        """Whether a log that it reads itself has been read to this offset, and all that came is folded and committed:
+        its state says so, so that a successor begins no earlier.
+        """
+        idle = self._idle and not self._injected and not any(self._waiting.values())
+        return idle and self._last is not None and self.read(log) >= end
+
+    @property
     def done(self) -> int:
         """Up to which offset the pushed log is committed."""
         assert self.wiring.pushed is not None  # noqa: S101 - as in `push`
@@ -106,6 +121,7 @@ class Task:
         """Fold a record of a log that is stored nowhere, such as a clock's tick."""
         if self.life is Life.LIVE:
             self._injected.append((log, value))
+            self._idle = False
             self._news.set()
 
     # ---- life ----
@@ -203,10 +219,15 @@ class Task:
             self._positions[places[place]] = offset
 
         own = {place: self.marks[log] for place, log in places.items() if place not in self._shared}
+        theirs = {place: own.pop(place) for place in [*own] if self._sources and place.topic in self.wiring.foreign}
         async with asyncio.TaskGroup() as group:
             for place, log in places.items():
                 if place in self._shared:
                     group.create_task(self._shared[place].follow(self.marks[log], take, reach))
+            for place, start in theirs.items():
+                assert self._sources is not None  # noqa: S101 - as above
+                queue = self._waiting[places[place]]
+                group.create_task(self._sources.follow(place, start, take, reach, queue.__len__))
             if own:
                 waiting = [self._waiting[places[place]] for place in own]
                 group.create_task(pull(self._client, own, take, reach, lambda: sum(map(len, waiting))))
@@ -214,6 +235,7 @@ class Task:
     async def _live(self) -> None:
         pending = Pending()
         while True:
+            self._idle = False
             self._fold_some(pending)
             if self._stopping:
                 if pending.folded or pending.out:
@@ -228,6 +250,7 @@ class Task:
                 await asyncio.sleep(0)
             else:
                 self._news.clear()
+                self._idle = not (pending.folded or pending.out)
                 wait = due - now if pending.folded or pending.out else MARKS_S
                 with contextlib.suppress(asyncio.TimeoutError):
                     async with asyncio.timeout(max(wait, 0.001)):  # wait_for may swallow a cancellation

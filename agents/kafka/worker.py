@@ -68,9 +68,8 @@ class Worker:
                 self._add(row.name, row.source, instance, folder)
         if TABLE["door"].zone in self.zones:
             self.doors = Doors(
-                client, topology, sources, group=f"{plan.name}-door", instance=f"{instance}-door",
-                make=lambda topic, p: Task(topology.wiring("door", Log(topic, p)), client, observer),
-                now_ms=self.clock.now, fed=fed, skew_ms=plan.skew_ms,
+                plan, client, topology, sources, instance=f"{instance}-door", observer=observer,
+                now_ms=self.clock.now, fed=fed,
             )  # fmt: skip
             self.owners["door"] = self.doors.owner
 

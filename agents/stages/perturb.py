@@ -1,9 +1,10 @@
 """Perturb: raw events and rounds in, randomized reports out. One instance is the guard of all users of a raw partition.
 
-Logs: its raw partition (blocks of events, progress records) and `rounds`.  A round is charged when its descriptor is
-folded, and answered once its period has closed as well: every member answers, a user without a value with *none*.
-The reports are permuted, each draws its own target, and a `done` record gives every target the number of reports sent
-to it and to all.  Source: ARCHITECTURE rules 4 to 8 and 14.  Not here: deciding (Device), the door's parsing (door.py).
+Logs: its raw partition (blocks of events, and the doors' clocks: progress and quiet records) and `rounds`.  A round is
+charged when its descriptor is folded, and answered once its period has closed as well: every member answers, a user
+without a value with *none*.  The reports are permuted, each draws its own target, and a `done` record gives every
+target the number of reports sent to it and to all.  Source: ARCHITECTURE rules 4 to 8 and 14.  Not here: deciding
+(Device), the door's parsing (door.py).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from murmurate.randomizers.identity import NO_STREAM, partitions, streams
 from murmurate.randomizers.state import Arrays, StateForm, collect, pieces
 from murmurate.randomizers.terms import Facts
 from murmurate.topics.block import RawBlock
-from murmurate.topics.messages import Progress, Round, Settled, Start
+from murmurate.topics.messages import Progress, Quiet, Round, Settled, Start
 from murmurate.topics.names import stream_id
 
 FORM: Final = StateForm("perturb snapshot", 1)
@@ -73,8 +74,10 @@ class Perturb:
         match read(record, "edge", self._out), record.log.topic:  # in `rounds`, which others write, nothing is an event
             case RawBlock() as block, "raw":
                 self._events(block, record)
-            case Progress() as progress, "raw":
-                self._progress(progress)
+            case Progress() as shown, "raw":
+                self._shown(shown.topic, (shown.partition,), shown.time)
+            case Quiet() as shown, "raw":
+                self._shown(shown.topic, shown.partitions, shown.time)
             case Start() as begun, "rounds" if begun.stream in self._streams:
                 self._start(self._streams[begun.stream], begun.t)
             case Round() as round_, "rounds" if round_.stream in self._streams:
@@ -159,12 +162,13 @@ class Perturb:
             row[home == position] = first + np.arange(np.count_nonzero(home == position))
         return home, row
 
-    def _progress(self, progress: Progress) -> None:
+    def _shown(self, topic: str, partitions: Sequence[int], time_ms: int) -> None:
+        """The doors of these source partitions have shown this time."""
         for stream in self._streams.values():
-            if stream.plan.topic == progress.topic:
-                stream.closing.progress(progress.partition, progress.time)
+            if stream.plan.topic == topic:
+                stream.closing.shown(partitions, time_ms)
                 self._advance(stream)
-        self._out += (sums := self._central.progress(progress))
+        self._out += (sums := self._central.shown(topic, partitions, time_ms))
         self._urgent |= bool(sums)
 
     def _advance(self, stream: StreamAtPartition) -> None:
