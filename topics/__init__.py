@@ -29,7 +29,6 @@ from murmurate.topics.messages import (
     Done,
     GiveUp,
     Progress,
-    Quiet,
     Rejected,
     Round,
     Seal,
@@ -39,6 +38,7 @@ from murmurate.topics.messages import (
     TallyInBlocks,
 )
 from murmurate.topics.names import TOPICS, topic
+from murmurate.topics.quiet import Quiet
 from murmurate.topics.release import Release
 from murmurate.topics.schemas import schema
 from murmurate.topics.slots import Slots

@@ -24,7 +24,6 @@ from murmurate.topics.messages import (
     Done,
     GiveUp,
     Progress,
-    Quiet,
     Round,
     Seal,
     Settled,
@@ -33,6 +32,7 @@ from murmurate.topics.messages import (
     TallyInBlocks,
     Tick,
 )
+from murmurate.topics.quiet import Quiet
 from murmurate.topics.release import Release
 
 MESSAGES: Final[tuple[type[Message], ...]] = (

@@ -3,7 +3,7 @@
 Contract: a round says everything a device needs and holds no instant, host or broker setting, so its digest is the
 same wherever and whenever it is opened (ARCHITECTURE section 2). The others name their round by that digest. The class
 is the schema.
-Not here: what the curator says (curated.py), releases (release.py), blocks (block.py).
+Not here: quiet doors (quiet.py), what the curator says (curated.py), releases (release.py), blocks (block.py).
 
     rounds    Start, Config, Round, GiveUp, Close, Settled       raw      Progress, Quiet
     ticks     Tick, to the door                         feed     Progress, to publish: topics under the feed's clock
@@ -190,16 +190,6 @@ class Progress(Message, tag="murmurate/progress/1"):
 
     topic: TopicName
     partition: Partition
-    time: Millis
-
-
-class Quiet(Message, tag="murmurate/quiet/1"):
-    """The clock of several doors at once: each of these source partitions held nothing that is not in `raw` when the
-    clock said `time`. It says the same as a progress record for each of them.
-    """
-
-    topic: TopicName
-    partitions: Contributors
     time: Millis
 
 

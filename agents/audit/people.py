@@ -18,8 +18,9 @@ from murmurate.randomizers import Key, Secrets
 from murmurate.randomizers.question import Value
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.block import REFUSED, RawBlock
-from murmurate.topics.messages import Progress, Quiet
+from murmurate.topics.messages import Progress
 from murmurate.topics.names import stream_id
+from murmurate.topics.quiet import Quiet
 
 
 @dataclass

@@ -26,8 +26,9 @@ from murmurate.randomizers.central import NodeNoise
 from murmurate.topics.block import RawBlock, SumsBlock
 from murmurate.topics.curated import Curated, Planted
 from murmurate.topics.message import SAFE_INTEGER
-from murmurate.topics.messages import Progress, Quiet, Start
+from murmurate.topics.messages import Progress, Start
 from murmurate.topics.names import stream_id, stream_partition
+from murmurate.topics.quiet import Quiet
 
 Sums = tuple[int, ...]
 Event = tuple[bytes, int, int]

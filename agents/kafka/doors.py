@@ -29,8 +29,9 @@ from murmurate.agents.stages.door import TICKS, Door
 from murmurate.agents.stages.stage import Log
 from murmurate.config.plan import Plan
 from murmurate.topics.codec import encode
-from murmurate.topics.messages import Quiet, Tick
+from murmurate.topics.messages import Tick
 from murmurate.topics.names import topic
+from murmurate.topics.quiet import Quiet
 
 LOOK_S = 0.1
 """How often it is looked which doors need a tick: that asks no broker."""
@@ -120,7 +121,7 @@ class Doors:
         """Those that need a tick now, and some of those that have not written down for long that they stand still."""
         due = {
             place for place, (task, door) in doors.items()
-            if not task.asked and self._times.due(place.topic, door.clock, now, holds=door.holds)
+            if self._times.due(place.topic, door.clock, now, holds=door.holds)
         }  # fmt: skip
         self._kept = {place: self._kept.get(place, time.monotonic()) for place in doors}
         old = sorted((since, place) for place, since in self._kept.items() if self._is_old(since))
@@ -184,7 +185,11 @@ class Doors:
             else:
                 continue
             task.inject(Log(TICKS, place.partition), encode(tick))
-        said = [Quiet(topic=name, partitions=tuple(sorted(found)), time=now) for name, found in quiet.items()]
+        said = (
+            []
+            if now is None
+            else [Quiet(topic=name, partitions=tuple(sorted(found)), time=now) for name, found in quiet.items()]
+        )
         return [Write(raw, encode(one)) for one in said for raw in self._raw]
 
     async def assigned(self, places: frozenset[Place]) -> None:

@@ -13,16 +13,18 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from murmurate.agents.kafka.client import Client, Place, RecordRun, Waiting, Write, Writer
 from murmurate.agents.kafka.errors import FencedError
 from murmurate.agents.kafka.life import LIVES, Life, Observer
-from murmurate.agents.kafka.log_readers import SharedLog, pull
+from murmurate.agents.kafka.log_readers import SharedLog
 from murmurate.agents.kafka.pending import MARKS_S, Pending
 from murmurate.agents.kafka.recovery import check_state, check_unread, first_marks, newest, recover
 from murmurate.agents.kafka.source_reader import SourceReader
-from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, sealed, split, state_key
+from murmurate.agents.kafka.state import Pointer, StateRecord, sealed, split, state_key
+from murmurate.agents.kafka.task_logs import TaskLogs
+from murmurate.agents.kafka.task_state import chunk_writes, record_of
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.stage import Log, Record, Stage, TakesRuns
 from murmurate.aggregators.transitions import State
@@ -51,8 +53,8 @@ class Task:
         self.state_bytes = 0
         """The bytes of the newest snapshot, or of the small state."""
         self.replayed = 0  # records folded again by the last recovery
-        self._client, self._observer, self._hold, self._shared = client, observer, hold, shared or {}
-        self._sources = sources
+        self._client, self._observer, self._hold = client, observer, hold
+        self._logs = TaskLogs(client, shared or {}, sources)
         self._writer: Writer | None = None
         self._last: tuple[int, StateRecord] | None = None  # our newest state record and its offset
         self._pointer: Pointer | None = None
@@ -88,11 +90,6 @@ class Task:
     def came(self, log: Log) -> int:
         """The offset after the last record of such a log that has come."""
         return self._came.get(log, self.marks.get(log, 0))
-
-    @property
-    def asked(self) -> bool:
-        """Whether a record that is stored nowhere waits to be folded."""
-        return bool(self._injected)
 
     def through(self, log: Log, end: int) -> bool:
         """Whether a log that it reads itself has been read to this offset, and all that came is folded and committed:
@@ -218,19 +215,10 @@ class Task:
         def reach(place: Place, offset: int) -> None:
             self._positions[places[place]] = offset
 
-        own = {place: self.marks[log] for place, log in places.items() if place not in self._shared}
-        theirs = {place: own.pop(place) for place in [*own] if self._sources and place.topic in self.wiring.foreign}
-        async with asyncio.TaskGroup() as group:
-            for place, log in places.items():
-                if place in self._shared:
-                    group.create_task(self._shared[place].follow(self.marks[log], take, reach))
-            for place, start in theirs.items():
-                assert self._sources is not None  # noqa: S101 - as above
-                queue = self._waiting[places[place]]
-                group.create_task(self._sources.follow(place, start, take, reach, queue.__len__))
-            if own:
-                waiting = [self._waiting[places[place]] for place in own]
-                group.create_task(pull(self._client, own, take, reach, lambda: sum(map(len, waiting))))
+        starts = {place: self.marks[log] for place, log in places.items()}
+        await self._logs.follow(
+            starts, self.wiring.foreign, take, reach, lambda place: len(self._waiting[places[place]])
+        )
 
     async def _live(self) -> None:
         pending = Pending()
@@ -307,14 +295,14 @@ class Task:
         writes = [Write(wiring.place(out.log), out.value, out.key) for out in pending.out]
         if stage.large and (self._fresh >= SNAPSHOT_BYTES or (self._fresh and began - self._snapped >= SNAPSHOT_S)):
             await self._snapshot(stage, writer)
-        record, chunks = self._record(stage), list[bytes]()
+        record, chunks = record_of(stage, wiring, self.marks, self._pointer), list[bytes]()
         if not stage.large:
             record, chunks = split(record, self._last)
         value = (record := sealed(record, stage)).dump()
         if not stage.large:
             self.state_bytes = len(value) + sum(map(len, chunks))
         if record.snapshot and chunks:
-            writes += self._chunks(record.snapshot.generation, chunks)
+            writes += chunk_writes(wiring.state, record.snapshot.generation, chunks)
         writes.append(Write(wiring.state, value, state_key(wiring.partition)))
         offsets = await writer.transact(writes)
         self._last = offsets[-1], record
@@ -324,20 +312,8 @@ class Task:
         """The large state as it is now, in a transaction of its own, to which the next state record will point."""
         before, marks = self._pointer, dict(self.marks)
         generation = 1 - before.generation if before else 0
-        parts = self._chunks(generation, stage.snapshot(marks))
+        parts = chunk_writes(self.wiring.state, generation, stage.snapshot(marks))
         offsets = await writer.transact(parts)
         self._pointer = Pointer(offsets[0], len(parts), generation, marks)
         self._fresh, self._snapped = 0, time.monotonic()
         self.state_bytes = sum(len(part.value) for part in parts)
-
-    def _chunks(self, generation: int, parts: Iterable[bytes]) -> list[Write]:
-        place = self.wiring.state
-        return [Write(place, part, chunk_key(place.partition, generation, i)) for i, part in enumerate(parts)]
-
-    def _record(self, stage: Stage) -> StateRecord:
-        marks, wiring, pointer = dict(self.marks), self.wiring, self._pointer
-        if not stage.large:
-            start, pointer = dict(stage.replay_from(marks)), None
-        else:
-            start = dict(pointer.start) if pointer else dict.fromkeys(wiring.inputs, 0)
-        return StateRecord(marks, start, stage.small(), pointer, wiring.revisions, wiring.config, wiring.ids)

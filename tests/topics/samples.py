@@ -18,7 +18,6 @@ from murmurate.topics.messages import (
     Done,
     GiveUp,
     Progress,
-    Quiet,
     Seal,
     Settled,
     Start,
@@ -26,6 +25,7 @@ from murmurate.topics.messages import (
     TallyInBlocks,
     Tick,
 )
+from murmurate.topics.quiet import Quiet
 
 ROUND = Round(
     stream="screen",
