@@ -33,11 +33,11 @@ from murmurate.topics.messages import Tick
 from murmurate.topics.names import topic
 from murmurate.topics.quiet import Quiet
 
-LOOK_S = 0.1
+LOOK_S = 0.25
 """How often it is looked which doors need a tick: that asks no broker."""
 WAITS_S = 0.25
 """How often it is looked whether ticks that wait can pass."""
-PARTITIONS_S = 1.0
+PARTITIONS_S = 2.0
 """How often it is looked which partitions there are, besides before each tick."""
 KEPT_AT_ONCE = 4
 """How many doors write down at once that they stand still."""

@@ -19,7 +19,7 @@ from murmurate.agents.kafka.client import Client, Place, RecordRun, Waiting, Wri
 from murmurate.agents.kafka.errors import FencedError
 from murmurate.agents.kafka.life import LIVES, Life, Observer
 from murmurate.agents.kafka.log_readers import SharedLog
-from murmurate.agents.kafka.pending import MARKS_S, Pending
+from murmurate.agents.kafka.pending import Pending
 from murmurate.agents.kafka.recovery import check_state, check_unread, first_marks, newest, recover
 from murmurate.agents.kafka.source_reader import SourceReader
 from murmurate.agents.kafka.state import Pointer, StateRecord, sealed, split, state_key
@@ -64,7 +64,7 @@ class Task:
         self._came: dict[Log, int] = {}
         self._injected: deque[tuple[Log, bytes]] = deque()
         self._news, self._stopping = asyncio.Event(), False
-        self._idle = False  # whether everything that came is committed
+        self._idle, self._most = False, 1  # whether everything that came is committed; records folded at once
         self._fresh, self._snapped = 0, 0.0  # input bytes since the last snapshot, and when that was
 
     # ---- records come ----
@@ -159,6 +159,7 @@ class Task:
             async with self._client.reader() as reader:
                 found = await recover(reader, self.wiring, self._last[1] if self._last else None, self.marks)
             self.stage, self.replayed, self._fresh = found
+        self._most = RUN if isinstance(self.stage, TakesRuns) else 1  # once: it takes Python longer than a fold
         self._observer.recovered(self, time.monotonic() - began)
         self._snapped = time.monotonic()
         self.stands.to(Life.LIVE)
@@ -239,9 +240,9 @@ class Task:
             else:
                 self._news.clear()
                 self._idle = not (pending.folded or pending.out)
-                wait = due - now if pending.folded or pending.out else MARKS_S
+                wait = None if self._idle else max(due - now, 0.001)
                 with contextlib.suppress(asyncio.TimeoutError):
-                    async with asyncio.timeout(max(wait, 0.001)):  # wait_for may swallow a cancellation
+                    async with asyncio.timeout(wait):  # wait_for may swallow a cancellation
                         await self._news.wait()
 
     def _may_fold(self) -> bool:
@@ -252,7 +253,7 @@ class Task:
 
     def _fold_some(self, pending: Pending) -> None:
         """What there is, up to a turn's worth or a large decision."""
-        stage, left, most = self.stage, TURN, RUN if isinstance(self.stage, TakesRuns) else 1
+        stage, left, most = self.stage, TURN, self._most
         assert stage is not None  # noqa: S101 - `run` has made it
         while self._injected and not pending.full:
             log, value = self._injected.popleft()
@@ -279,7 +280,8 @@ class Task:
             return
         if len(new) == 1:
             stage.fold(Record(log, *new[0]))
-        elif isinstance(stage, TakesRuns):
+        else:
+            assert isinstance(stage, TakesRuns)  # noqa: S101 - others are given one at a time
             stage.fold_run(log, new)
         self.marks[log] = new[-1][0] + 1
         self._fresh += size
