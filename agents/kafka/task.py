@@ -64,7 +64,7 @@ class Task:
         self._came: dict[Log, int] = {}
         self._injected: deque[tuple[Log, bytes]] = deque()
         self._news, self._stopping = asyncio.Event(), False
-        self._idle, self._most = False, 1  # whether everything that came is committed; records folded at once
+        self._idle, self._most = False, 1  # everything that came is committed; how many records are folded at once
         self._fresh, self._snapped = 0, 0.0  # input bytes since the last snapshot, and when that was
 
     # ---- records come ----
@@ -248,8 +248,7 @@ class Task:
     def _may_fold(self) -> bool:
         stage = self.stage
         assert stage is not None  # noqa: S101 - `run` has made it
-        waiting = self._waiting.items()
-        return bool(self._injected) or any(queue and stage.ready(log) for log, queue in waiting)
+        return bool(self._injected) or any(queue and stage.ready(log) for log, queue in self._waiting.items())
 
     def _fold_some(self, pending: Pending) -> None:
         """What there is, up to a turn's worth or a large decision."""
