@@ -241,7 +241,7 @@ def _stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
     paid = ", groups found by rounds of their own" if method.grouping == "paid" else ""
     filtered = "" if method.filtered or method.horizon is not None else ", without the filter"
     horizons = "" if method.horizon is None else in_horizons(method, stream.every_ms)
-    revised = f", releases revised {method.revise} periods later" if method.revise else ""
+    revised = f", releases revised {method.revise} periods later" if method.revise and not horizons else ""
     shaped = f", estimates shaped by {stream.post}" if stream.post not in (None, NORM_SUB.name) else ""
     parts = [
         f"{stream.what}, a release every {shortest(stream.every_ms)}",

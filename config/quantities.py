@@ -126,6 +126,24 @@ def shortest(ms: int) -> str:
     return f"{ms // UNITS[unit]}{unit}"
 
 
+def in_words(ms: int) -> str:
+    """A duration as people say it, in its two largest units.
+
+    >>> in_words(604_800_000), in_words(10_800_000), in_words(90_000_000), in_words(90_061_000)
+    ('7 days', '3 hours', '1 day 1 hour', '1 day 1 hour')
+    >>> in_words(1_500), in_words(90_000), in_words(0)
+    ('1.5 seconds', '1 minute 30 seconds', '0 seconds')
+    """
+    if ms < 60_000:
+        return f"{ms / 1000:g} second{'s' * (ms != 1000)}"
+    said = list[str]()
+    for name, size in (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1000)):
+        count, ms = divmod(ms, size)
+        if count or said:
+            said.append(f"{count} {name}{'s' * (count != 1)}" if count else "")
+    return " ".join(part for part in said[:2] if part)
+
+
 def age(length_ms: int) -> str:
     """A length of time in its largest unit.
 

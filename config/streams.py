@@ -21,6 +21,8 @@ from murmurate.config.quantities import Duration, shortest
 
 MAX_REVISE: Final = 100
 """The most periods after which a release may be revised."""
+AFTER_HORIZON: Final = "horizon"
+"""What `revise` says where releases are revised after a horizon."""
 
 
 class ConfigTable(BaseModel):
@@ -50,6 +52,24 @@ class OneOf(Kind):
         if found not in self.words:
             raise ValueError
         return str(found)
+
+
+class Lag(WholeNumber):
+    """After how many periods a release is revised, or the word for after a horizon."""
+
+    @property
+    def allowed(self) -> str:
+        """Its range, and the word."""
+        return f'{super().allowed}, or "{AFTER_HORIZON}"'
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """An integer in its range, or the word."""
+        return {"anyOf": [super().schema, {"const": AFTER_HORIZON}]}
+
+    def read(self, found: Any) -> Any:
+        """The number, or the word."""
+        return AFTER_HORIZON if found == AFTER_HORIZON else super().read(found)
 
 
 POINTER: Final = Text(r"^(/([^~/]|~[01])*)+$", 'a JSON pointer such as "/session/user_id"')
@@ -129,8 +149,10 @@ class MethodTable(ConfigTable):
     """
     filter: Literal["adaptive", "off"] | None = None
     """Estimates from all reports so far, by the adaptive filter (default, but not for sao2); or the own series."""
-    revise: Annotated[int, WholeNumber(0, MAX_REVISE)] = 0
-    """After so many periods each release is made once more, in the light of what came since; 0: not at all."""
+    revise: Annotated[int | Literal["horizon"], Lag(0, MAX_REVISE)] = 0
+    """After so many periods each release is made once more, in the light of what came since; 0: not at all. For sao2
+    "horizon": as many periods later as a horizon has, by all that the release's own horizon told.
+    """
 
     @model_validator(mode="after")
     def _only_its_own(self) -> Self:
@@ -140,7 +162,11 @@ class MethodTable(ConfigTable):
             if found is not None and option not in kind_of(self.name).takes():
                 takers = ", ".join(name for name in NAMES if option in kind_of(name).takes())
                 mistakes.append(Mistake(option, seen(found), f"only with {takers}"))
-        if self.revise and self.filtering == OFF:
+        if self.of_horizons and self.revise not in (0, AFTER_HORIZON):
+            mistakes.append(Mistake("revise", seen(self.revise), f'0 or "{AFTER_HORIZON}", with {self.name}'))
+        elif not self.of_horizons and self.revise == AFTER_HORIZON:
+            mistakes.append(Mistake("revise", seen(self.revise), "a number of periods, without horizons"))
+        elif self.revise and not self.of_horizons and self.filtering == OFF:
             mistakes.append(Mistake("revise", seen(self.revise), f"only with filter = {ADAPTIVE}"))
         if self.of_horizons and self.filter == ADAPTIVE:
             mistakes.append(Mistake("filter", seen(self.filter), f"off, with {self.name}"))
@@ -160,9 +186,16 @@ class MethodTable(ConfigTable):
         """Whether the adaptive filter is behind the method."""
         return self.filter or (OFF if self.of_horizons else ADAPTIVE)
 
+    def lag(self, every: int) -> int:
+        """After how many periods of this length a release is revised; 0: never."""
+        return (self.horizon or 0) // every if isinstance(self.revise, str) else self.revise
+
     def length(self) -> dict[str, str]:
-        """The length of a horizon in words, where there is one."""
-        return {} if self.horizon is None else {"horizon": shortest(self.horizon)}
+        """The length of a horizon in words, where there is one, and that releases are revised after it."""
+        if self.horizon is None:
+            return {}
+        revised = {"revise": AFTER_HORIZON} if self.revise else {}
+        return {"horizon": shortest(self.horizon), **revised}
 
     def options(self, *, every: int = 1, clip: str = DECLARED) -> MethodOptions:
         """All that there is to say of it, what the file leaves out written out. Numbers as texts that say them exactly.
@@ -174,7 +207,7 @@ class MethodTable(ConfigTable):
         kind = kind_of(self.name)
         words = {option: str(given[option] or OF_ONE[option]) for option in kind.takes()}
         said = {option: word for option, word in words.items() if word not in ("", kind.usual_words.get(option))}
-        return MethodOptions(self.name, **said, filter=self.filtering, revise=self.revise, clip=clip)
+        return MethodOptions(self.name, **said, filter=self.filtering, revise=self.lag(every), clip=clip)
 
 
 def by_name(found: Any) -> Any:

@@ -23,18 +23,21 @@ from murmurate.topics.names import STAGES, TOPICS
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     "CONTRIBUTING.md",
+    "docs/ACCESS.md",
     "docs/ARCHITECTURE.md",
     "docs/DATA_MODEL.md",
     "docs/MECHANISMS.md",
     "docs/MIXING.md",
+    "docs/PRODUCING.md",
+    "docs/SUBSCRIBING.md",
     "docs/THREATS.md",
     "docs/TREES.md",
     "docs/WIRE.md",
     "README.md",
 )
 OURS = (
-    "CONTRIBUTING.md", "docs/ARCHITECTURE.md", "docs/DATA_MODEL.md", "docs/MIXING.md", "docs/THREATS.md",
-    "docs/TREES.md",
+    "CONTRIBUTING.md", "docs/ACCESS.md", "docs/ARCHITECTURE.md", "docs/DATA_MODEL.md", "docs/MIXING.md",
+    "docs/PRODUCING.md", "docs/SUBSCRIBING.md", "docs/THREATS.md", "docs/TREES.md",
 )  # fmt: skip
 EVERY = (*PAGES, "docs/METHODS.md", "docs/OPERATING.md")
 STALE = r"not (yet )?built|is not there yet|only \w+( and \w+)* exist|no command (does|can)"
@@ -42,7 +45,7 @@ STALE = r"not (yet )?built|is not there yet|only \w+( and \w+)* exist|no command
 LABELS = {"murmurate fingerprint"}
 """What reads like a command and is hashed."""
 FOLDERS = ("agents", "aggregators", "config", "murmurate", "randomizers", "topics", "tools", "benchmarks", "tests")
-KAFKAS = {"max.message.bytes", "message.timestamp.type"}
+KAFKAS = {"max.message.bytes", "message.timestamp.type", "isolation.level", "connections.max.reauth.ms"}
 EXTENSIONS = r"\.(py|md|toml|jsonl?|sh|html|js|css|png|npz|npy|csv)"
 
 

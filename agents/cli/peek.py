@@ -66,7 +66,10 @@ def command(name: str, count: int, partition: int | None, whole: Path | None, co
             click.echo(path)
         return
     full = full_name(this.plan, name, fed=this.deployment.time.clock == "feed")
-    for got in run(_newest(this, full, partition, count)):
+    found = run(_newest(this, full, partition, count))
+    if not found and not as_json:
+        click.echo(f"{full}{'' if partition is None else f' {partition}'}: no records")
+    for got in found:
         said = describe(this.plan, got)
         click.echo(orjson.dumps({"partition": got.place.partition, "offset": got.offset, **said}) if as_json
                    else line(got, said))  # fmt: skip

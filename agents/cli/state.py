@@ -18,6 +18,7 @@ import orjson
 
 from murmurate.agents.cli.deployment import Opened, config_option, opened, run
 from murmurate.agents.cli.replay import grouped
+from murmurate.agents.kafka.agreement import first_counts
 from murmurate.agents.kafka.errors import RefusedError
 from murmurate.agents.kafka.provision import sources
 from murmurate.agents.kafka.restore import Inspected, inspect, restore
@@ -116,10 +117,11 @@ def again(config: Path, stage: str, partition: int) -> None:
 async def _restored(this: Opened, stage: str, partition: int) -> tuple[int, int] | None:
     zone = TABLE[stage].zone
     keys = zone_keys(load(this.deployment, (zone,)), this.plan.name)
-    where = await sources(this.client, this.plan) if zone == "edge" else {}
+    now = await sources(this.client, this.plan) if zone == "edge" else {}
+    where = await first_counts(this.client, this.plan, now) if now else {}
     ids = await TopicWatch(this.client, this.plan, (zone,)).begin()
     topology = Topology(this.plan, keys, where, fed=this.deployment.time.clock == "feed", ids=ids)
-    wirings = {wiring.partition: wiring for wiring in topology.wirings(stage)}
+    wirings = {wiring.partition: wiring for wiring in topology.wirings(stage, now)}
     if partition not in wirings:
         raise UsageError(f"--partition: found {partition}; allowed: one of {', '.join(map(str, sorted(wirings)))}")
     return await restore(this.client, wirings[partition])

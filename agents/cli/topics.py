@@ -23,7 +23,7 @@ from murmurate.agents.cli.fingerprints import known_fingerprints
 from murmurate.agents.kafka.client import Described
 from murmurate.agents.kafka.provision import Report, complaints, create, wanted
 from murmurate.agents.kafka.rights import acl
-from murmurate.config.quantities import shortest
+from murmurate.config.quantities import in_words, shortest
 from murmurate.topics.names import TOPICS
 
 COLUMNS = 80
@@ -102,6 +102,15 @@ class TopicRow(NamedTuple):
     retention: str | None
     carries: str
     zone: str
+    retention_ms: int | None = None
+    """How long records are kept; None where they are for ever, or the topic is not there."""
+
+    @property
+    def kept(self) -> str:
+        """How long records are kept, as people say it."""
+        if self.partitions is None:
+            return "-"
+        return "for ever" if self.retention_ms is None else in_words(self.retention_ms)
 
 
 async def _described(this: Opened) -> tuple[list[TopicRow], list[str]]:
@@ -124,18 +133,20 @@ def _row(deployment: str, name: str, have: Described | None) -> TopicRow:
     if have is None:
         return TopicRow(name, None, None, None, row.carries, row.zone)
     cleanup, kept = have.settings.get("cleanup.policy"), int(have.settings.get("retention.ms", -1))
-    lasts = "for ever" if kept < 0 or cleanup == "compact" else shortest(kept)
-    return TopicRow(name, have.partitions, cleanup, lasts, row.carries, row.zone)
+    lasts = None if kept < 0 or cleanup == "compact" else kept
+    told = "for ever" if lasts is None else shortest(lasts)
+    return TopicRow(name, have.partitions, cleanup, told, row.carries, row.zone, lasts)
 
 
 def _table(rows: list[TopicRow]) -> Iterator[str]:
     """What does not fit is left out at the right: --json has it whole."""
     wide = max(len(row.topic) for row in rows)
-    lines = [f"{'topic':<{wide}}  parts  cleanup  kept      zone      carries"]
+    lasts = max(len("for ever"), *(len(row.kept) for row in rows))
+    lines = [f"{'topic':<{wide}}  parts  cleanup  {'kept':<{lasts}}  zone      carries"]
     for row in rows:
-        missing = row.partitions is None
-        parts, cleanup, kept = ("-", "missing", "-") if missing else (row.partitions, row.cleanup, row.retention)
-        lines.append(f"{row.topic:<{wide}}  {parts!s:>5}  {cleanup!s:<7}  {kept!s:<8}  {row.zone:<8}  {row.carries}")
+        parts, cleanup = ("-", "missing") if row.partitions is None else (row.partitions, row.cleanup)
+        begins = f"{row.topic:<{wide}}  {parts!s:>5}  {cleanup!s:<7}  {row.kept:<{lasts}}"
+        lines.append(f"{begins}  {row.zone:<8}  {row.carries}")
     for line in lines:
         yield line if len(line) <= COLUMNS else f"{line[: COLUMNS - 3]}..."
 

@@ -14,7 +14,6 @@ import os
 import signal
 import socket
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -126,17 +125,17 @@ async def _work(this: Opened, zones: Sequence[Zone], keys: ZoneKeys, instance: s
     fed = this.deployment.time.clock == "feed"
     metrics, watched = Metrics(this.plan, zones, now_ms=_now_ms), TopicWatch(this.client, this.plan, zones)
     topology = Topology(this.plan, keys, where, fed=fed, agreed=agreed, ids=await watched.begin())
-    with tempfile.TemporaryDirectory(prefix="murmurate-") as folder:
-        worker = Worker(
-            this.plan, this.client, topology, where, zones,
-            instance=instance, folder=Path(folder), observer=metrics, now_ms=_now_ms, fed=fed,
-            compare=partial(compare, this.client, this.plan, keys.fingerprints, fed=fed), watched=watched,
-        )  # fmt: skip
-        serving = await serve_worker(worker, this.deployment, this.plan, this.client, metrics, watched)
-        try:
-            await worker.run(stop)
-        finally:
-            await serving.stop()
+    worker = Worker(
+        this.plan, this.client, topology, where, zones,
+        instance=instance, observer=metrics, now_ms=_now_ms, fed=fed,
+        compare=partial(compare, this.client, this.plan, keys.fingerprints, fed=fed), watched=watched,
+    )  # fmt: skip
+    serving = await serve_worker(worker, this.deployment, this.plan, this.client, metrics, watched)
+    try:
+        await worker.run(stop)
+    finally:
+        await serving.stop()
+
     log.info("stopped", extra={"zones": zones})
 
 

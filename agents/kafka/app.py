@@ -152,17 +152,22 @@ class _Consumer(driver.Consumer):
                 await self.seek(tp, offset)
 
 
+class _StageApp(faust.App):
+    """Faust's app, which has nothing to keep in a folder: whoever is killed leaves none behind."""
+
+    def _create_directories(self) -> None:
+        """None."""
+
+
 class StageApp:
     """A Faust app for one stage and this worker's membership in its group."""
 
-    def __init__(
-        self, access: Access, *, group: str, topic: str, partitions: int, instance: str, folder: str, owner: Owner
-    ) -> None:
+    def __init__(self, access: Access, *, group: str, topic: str, partitions: int, instance: str, owner: Owner) -> None:
         self._owner, self._topic, self._held = owner, topic, set[TP]()
         self._newest: dict[TP, int] = {}  # the last offset of each partition's newest fetch
-        self._app = faust.App(
+        self._app = _StageApp(
             group, broker=[f"aiokafka://{broker}" for broker in access.brokers], **_credentials(access),
-            store="memory://", value_serializer="raw", key_serializer="raw", web_enabled=False, datadir=folder,
+            store="memory://", value_serializer="raw", key_serializer="raw", web_enabled=False,
             topic_partitions=partitions, topic_disable_leader=True, topic_allow_declare=False,
             table_standby_replicas=0, agent_supervisor="mode.CrashingSupervisor", stream_wait_empty=False,
             broker_commit_interval=NEVER_S, broker_max_poll_records=MOST_RECORDS,

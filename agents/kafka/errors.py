@@ -15,6 +15,10 @@ class RefusedError(BrokerError):
     """The brokers refuse who we are, or what we want: somebody has to change that."""
 
 
+class LockedOutError(BrokerError):
+    """Nobody gets in by these settings, whatever they want there: somebody has to change [kafka]."""
+
+
 class FencedError(BrokerError):
     """Another instance has taken over: this one must not write again."""
 

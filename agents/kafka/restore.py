@@ -34,7 +34,7 @@ class Inspected:
     offset: int
     written_ms: int
     size: int
-    """Its bytes."""
+    """The number of its bytes."""
     fault: str | None
     """Why it is none, or none of this version's."""
     readable: int | None

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from murmurate.agents.kafka.app import StageApp
 from murmurate.agents.kafka.client import Client, Place
@@ -47,7 +46,7 @@ class Worker:
 
     def __init__(
         self, plan: Plan, client: Client, topology: Topology, sources: Mapping[str, int], zones: Iterable[Zone], *,
-        instance: str, folder: Path, observer: Observer, now_ms: Callable[[], int], fed: bool,
+        instance: str, observer: Observer, now_ms: Callable[[], int], fed: bool,
         compare: Callable[[], Awaitable[object]] | None = None, watched: TopicWatch | None = None,
     ) -> None:  # fmt: skip
         self._watched = watched
@@ -65,7 +64,7 @@ class Worker:
         self.doors: Doors | None = None
         for row in (row for row in TABLE.values() if row.zone in self.zones):
             if row.source is not None and topology.partitions(row.name):  # no curator where nothing is central
-                self._add(row.name, row.source, instance, folder)
+                self._add(row.name, row.source, instance)
         if TABLE["door"].zone in self.zones:
             self.doors = Doors(
                 plan, client, topology, sources, instance=f"{instance}-door", observer=observer,
@@ -73,7 +72,7 @@ class Worker:
             )  # fmt: skip
             self.owners["door"] = self.doors.owner
 
-    def _add(self, stage: str, source: str, instance: str, folder: Path) -> None:
+    def _add(self, stage: str, source: str, instance: str) -> None:
         def make(partition: int) -> Task:
             def hold(held: bool) -> None:
                 self.apps[stage].hold(partition, held)
@@ -81,12 +80,10 @@ class Worker:
             wiring = self._topology.wiring(stage, Log(source, partition))
             return Task(wiring, self._client, self._observer, hold, self._shared)
 
-        (folder / stage).mkdir(parents=True, exist_ok=True)
         owner = self.owners[stage] = StageOwner(make)
         self.apps[stage] = StageApp(
             self._client.access, group=f"{self._plan.name}-{stage}", topic=f"{self._plan.name}.{source}",
-            partitions=self._topology.partitions(stage), instance=f"{instance}-{stage}",
-            folder=str(folder / stage), owner=owner,
+            partitions=self._topology.partitions(stage), instance=f"{instance}-{stage}", owner=owner,
         )  # fmt: skip
 
     @property

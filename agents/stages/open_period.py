@@ -19,8 +19,9 @@ from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.tallies import RoundTallies
 from murmurate.aggregators.accounting.window import MixedWindow
 from murmurate.aggregators.methods.method import Answer, Decision, Method
+from murmurate.aggregators.methods.registry import method
 from murmurate.aggregators.transitions import State
-from murmurate.config.plan import StreamPlan
+from murmurate.config.plan import Plan, StreamPlan
 from murmurate.topics.codec import decode, encode
 from murmurate.topics.errors import WireError
 from murmurate.topics.messages import Round, Tally, TallyInBlocks
@@ -95,8 +96,8 @@ class OpenPeriod:
     """The tallies of the complete rounds of this period."""
     decided: Decision | None = None
     """A decision that the method made without a question, to be released when the period is over."""
-    past: dict[int, Release] = field(default_factory=dict)
-    """The releases that are still to be revised."""
+    past: dict[int, str] = field(default_factory=dict)
+    """The releases that are still to be revised, by period, as they were written."""
     given_up: int = 0
     """How often the open round was given up, as far as this instance knows."""
     since: int | None = None
@@ -177,3 +178,10 @@ def release_of(text: str) -> Release:
         ) from None
     assert isinstance(record, Release)  # noqa: S101 - what `small` wrote
     return record
+
+
+def begun(made: Plan, plan: StreamPlan, first_t: int, t: int) -> OpenPeriod:
+    """A stream at the beginning of period t, with its method as it was before the first one."""
+    known = None if plan.mixed is None else (made.min_batch, plan.mixed.claim)
+    mixed = MixedWindow(plan.w, plan.division, made.delta, made.assumed_corrupt, known)
+    return OpenPeriod(plan, method(plan.method, plan.setting(made, first_t)), first_t, t, mixed)

@@ -22,26 +22,22 @@ from murmurate.agents.stages.agreed import AgreedConfig
 from murmurate.agents.stages.central_release import CentralCourse
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError
-from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound
+from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound, begun, release_of
 from murmurate.agents.stages.publish_state import announces_blocks, kept, kept_arrays, restored, written_under
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import Came, release, revised
 from murmurate.agents.stages.released import ReleasedRecords
-from murmurate.agents.stages.round_question import question_of
+from murmurate.agents.stages.round_question import question_of, round_of
 from murmurate.agents.stages.stage import NOWHERE, Log, Out, Outbox, Record
-from murmurate.agents.stages.summing import targets_of
-from murmurate.aggregators.accounting.window import MixedWindow
 from murmurate.aggregators.methods.method import Answer, Decision, Request
-from murmurate.aggregators.methods.registry import method
-from murmurate.config.plan import Plan, StreamPlan
+from murmurate.config.plan import Plan
 from murmurate.randomizers import ReportError
 from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import TallyBlock
 from murmurate.topics.codec import encode
 from murmurate.topics.curated import Curated
-from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Round, Settled, Start, Tally, TallyInBlocks
+from murmurate.topics.messages import Config, Dead, GiveUp, Progress, Settled, Start, Tally, TallyInBlocks
 from murmurate.topics.names import stream_partition
-from murmurate.topics.slots import Slots
 
 FORM: Final = StateForm("publish", 2)
 """The form of the stage's state."""
@@ -85,7 +81,7 @@ class Publish:
         match found:
             case Start() if found.stream in self._mine and found.stream not in self._periods:
                 plan = self._mine[found.stream]
-                period = self._begun(plan, found.t, found.t)
+                period = begun(self._plan, plan, found.t, found.t)
                 self._periods[found.stream] = period
                 self._open(period)
             case Curated() if record.log.topic == TALLIES and found.stream in self._central:
@@ -205,9 +201,9 @@ class Publish:
         record = release(self._plan, period.plan, decision, came)
         self._out += self._released.records(record)
         if decision.revised is not None and (before := period.past.pop(decision.revised.t, None)) is not None:
-            self._out += self._released.records(revised(period.plan, decision, before), newest=False)
+            self._out += self._released.records(revised(period.plan, decision, release_of(before)), newest=False)
         if lag := period.plan.method.revise:
-            period.past[record.t] = record
+            period.past[record.t] = encode(record).decode()
             period.past.pop(record.t - lag, None)  # still there if it was not revised above, as without any answer
         self._out.append(Out(ROUNDS, encode(Settled(stream=period.plan.name, t=period.t))))
         period.end()
@@ -237,27 +233,10 @@ class Publish:
 
     def _ask(self, period: OpenPeriod, t: int, request: Request) -> OutstandingRound:
         """Write a method's request as a round."""
-        round_ = Round(
-            stream=period.plan.name,
-            t=t,
-            slots=Slots.every(period.plan.slots) if request.asked is None else Slots.chosen(request.asked),
-            mechanism=request.question.spec(),
-            purpose=request.purpose,
-            contributors=self._plan.partitions,
-            targets=targets_of(request.question, self._plan.targets),
-            patience_ms=self._plan.patience_ms,
-            config=period.plan.config,
-            revision=period.plan.revision,
-        )
+        round_ = round_of(self._plan, period.plan, t, request)
         self._out.append(Out(ROUNDS, encode(round_)))
         self._urgent = True
         return OutstandingRound(round_)
-
-    def _begun(self, plan: StreamPlan, first_t: int, t: int) -> OpenPeriod:
-        """A stream at the beginning of period t, with its method as it was before the first one."""
-        known = None if plan.mixed is None else (self._plan.min_batch, plan.mixed.claim)
-        mixed = MixedWindow(plan.w, plan.division, self._plan.delta, self._plan.assumed_corrupt, known)
-        return OpenPeriod(plan, method(plan.method, plan.setting(self._plan, first_t)), first_t, t, mixed)
 
     def _tick(self, time_ms: int) -> None:
         """Give up the open rounds whose patience is over, and let it begin anew. Write the config record again before
@@ -323,4 +302,4 @@ class Publish:
             self._courses[name].load(stored)
         for name, stored in state["courses"].items():
             plan = written_under(name, stored, self._mine.get(name))
-            self._periods[name] = restored(self._begun(plan, stored["first_t"], stored["t"]), stored, arrays)
+            self._periods[name] = restored(begun(self._plan, plan, stored["first_t"], stored["t"]), stored, arrays)

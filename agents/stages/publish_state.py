@@ -34,7 +34,7 @@ def kept(period: OpenPeriod) -> dict[str, Any]:
         "open": period.open.kept() if period.open else None,
         "ahead": [outstanding.kept() for outstanding in period.ahead.values()],
         "tallies": [encode(tally).decode() for tally in period.tallies],
-        "past": [encode(record).decode() for record in period.past.values()],
+        "past": list(period.past.values()),
         "mixed": period.mixed.kept(),
         "turn": period.state.now.value,
         "config": period.plan.config,
@@ -67,7 +67,7 @@ def restored(period: OpenPeriod, stored: Mapping[str, Any], arrays: Arrays) -> O
     period.open = OutstandingRound.of(stored["open"]) if stored["open"] else None
     period.ahead = {outstanding.round.t: outstanding for outstanding in map(OutstandingRound.of, stored["ahead"])}
     period.tallies = list(tallies_of(stored["tallies"]))
-    period.past = {record.t: record for record in map(release_of, stored["past"])}
+    period.past = {release_of(text).t: text for text in stored["past"]}
     return period
 
 

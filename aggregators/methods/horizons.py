@@ -177,6 +177,22 @@ class HorizonMethod(MethodBase):
         """Release the last estimate again."""
         return self.standing.decision(self.t, mean_square=self._drift.bound(self.standing, self.t))
 
+    # ---- what a horizon told, for whoever revises it (after_horizon.py) ----
+
+    @property
+    def tree(self) -> ResidueTree:
+        """The tree of a horizon."""
+        return self._levels.tree
+
+    @property
+    def coordinates(self) -> int:
+        """The number of coordinates of a node."""
+        return self._ones.d
+
+    def told_now(self) -> tuple[int, list[NodeEstimate]]:
+        """The step of the present period in its horizon, 0 before the first one, and the nodes told in it."""
+        return (self._step, self._told) if self.t >= self._begins else (0, [])
+
     # ---- state ----
 
     def _facts(self) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class MethodOptions:
     filter: str = OFF
     """Whether the adaptive filter is behind the method. Without it releases are those of the papers."""
     revise: int = 0
-    """After how many periods each release is revised once; 0: never."""
+    """After how many periods each release is revised once; 0: never. Of methods of horizons after one horizon."""
     clip: str = DECLARED
     """For a mean: where numbers are clipped."""
 
@@ -72,7 +72,9 @@ class MethodOptions:
             raise ParameterError(f"filter: found {shown(self.filter)}; allowed: {', '.join(FILTERS)}")
         if self.clip not in CLIPS:
             raise ParameterError(f"clip: found {shown(self.clip)}; allowed: {', '.join(CLIPS)}")
-        if self.revise and not self.filtered:
+        if self.horizon is not None and str(self.revise) not in ("0", self.horizon):
+            raise ParameterError(f"revise: found {shown(self.revise)}; allowed: 0, or {self.horizon}, the horizon")
+        if self.revise and not self.filtered and self.horizon is None:
             found = shown(self.revise)
             raise ParameterError(f"revise: found {found} without a filter; allowed: with filter = {ADAPTIVE!r}")
 

@@ -11,6 +11,7 @@ from typing import Final
 from murmurate.aggregators.clipping import PERIODS
 from murmurate.aggregators.filters.following import Following
 from murmurate.aggregators.methods.absorption import LBA, LPA
+from murmurate.aggregators.methods.after_horizon import AfterHorizon
 from murmurate.aggregators.methods.dsat import LBDsat, LPDsat
 from murmurate.aggregators.methods.fast import LBFast, LPFast
 from murmurate.aggregators.methods.halving import LBD, LPD
@@ -76,6 +77,8 @@ def method(options: MethodOptions, setting: Setting) -> Method:
 
     def made(of: Setting) -> Method:
         plain = kind(of, **options.own)
+        if isinstance(plain, HorizonMethod):
+            return AfterHorizon(plain) if options.revise else plain
         return Following(plain, revise=options.revise) if options.filtered else plain
 
     whole = made(setting)  # so that its errors come before anybody is asked

@@ -14,7 +14,6 @@ import tempfile
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import faust
@@ -83,16 +82,15 @@ async def stages(order: dict[str, Any]) -> None:
     watch, topology = Watch(stop, order.get("until")), Topology(plan, keys, sources, fed=True)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     if order["what"] == "worker":
-        with tempfile.TemporaryDirectory() as folder:
-            worker = Worker(
-                plan, client, topology, sources, zones, instance=order["instance"], folder=Path(folder),
-                observer=watch, now_ms=lambda: 0, fed=True,
-            )  # fmt: skip
-            running = asyncio.create_task(worker.run(stop))
-            while not worker.ready and not running.done():
-                await asyncio.sleep(0.01)
-            say({})
-            await running
+        worker = Worker(
+            plan, client, topology, sources, zones, instance=order["instance"], observer=watch, now_ms=lambda: 0,
+            fed=True,
+        )  # fmt: skip
+        running = asyncio.create_task(worker.run(stop))
+        while not worker.ready and not running.done():
+            await asyncio.sleep(0.01)
+        say({})
+        await running
     else:
         some = order.get("only") or [stage for stage, zone in STAGES.items() if zone in zones and stage != "door"]
         wirings = [wiring for stage in some for wiring in topology.wirings(stage)]

@@ -119,8 +119,9 @@ class StreamTable(DeclaredStream):
         if self.method.variance == "paper" and not self.measured.even_noise:
             yield Mistake("method.variance", seen("paper"), f'sampling, for measure = "{self.measured.name}"')
         monitored, figures = self.statistic().monitored if self.thresholds else (), self.most_names
-        if self.method.revise * figures > MAX_REVISABLE:
-            most = f"at most {MAX_REVISABLE // figures}, for {figures} figures a release"
+        if self.method.lag(self.every) * figures > MAX_REVISABLE:
+            longest = "horizons of " if self.method.of_horizons else ""
+            most = f"{longest}at most {MAX_REVISABLE // figures}, for {figures} figures a release"
             yield Mistake("method.revise", seen(self.method.revise), most)
         for name, level in self.thresholds.items():
             if name not in monitored:

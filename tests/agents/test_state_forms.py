@@ -15,7 +15,7 @@ from murmurate.agents.kafka.state import StateRecord
 from murmurate.agents.stages import aggregate, curate, door, frozen, perturb, publish, shuffle
 from murmurate.agents.stages.errors import StateError
 from murmurate.aggregators.filters import following
-from murmurate.aggregators.methods import holdout, last_estimate
+from murmurate.aggregators.methods import after_horizon, holdout, last_estimate
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import HORIZON_METHODS, METHODS, method
@@ -120,15 +120,16 @@ def test_a_method_and_all_behind_it_goes_on_from_its_own_form_and_from_no_other(
         with monkeypatch.context() as patch:
             patch.setattr(kind, "form", kind.form + 1)
             refused(str(old), old._replace(number=kind.form), partial(method(options, setting).load, state))
-    for module, options in (
-        (following, MethodOptions("lpu", filter="adaptive")),
-        (holdout, MethodOptions("lpu", clip="found")),
+    for module, options, setting in (
+        (following, MethodOptions("lpu", filter="adaptive"), NUMBERS),
+        (holdout, MethodOptions("lpu", clip="found"), NUMBERS),
+        (after_horizon, MethodOptions("sao2", horizon="4", revise=4), of_changes),
     ):
-        state = method(options, NUMBERS).state()
-        method(options, NUMBERS).load(state)
+        state = method(options, setting).state()
+        method(options, setting).load(state)
         with monkeypatch.context() as patch:
             older, newer = another(patch, module, "FORM")
-            refused(str(older), newer, partial(method(options, NUMBERS).load, state))
+            refused(str(older), newer, partial(method(options, setting).load, state))
 
 
 def test_a_decision_that_is_kept_has_a_form_too(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,10 +71,12 @@ def test_what_was_made_is_said_in_80_columns() -> None:
 
 def test_the_table_has_80_columns() -> None:
     rows = [TopicRow("shop.state.aggregate", 128, "compact", "for ever", TOPICS["state.door"].carries, "analysis"),
-            TopicRow("shop.raw", None, None, None, "blocks", "edge")]  # fmt: skip
+            TopicRow("shop.raw", None, None, None, "blocks", "edge"),
+            TopicRow("shop.feed", 1, "delete", "169h", "time", "analysis", 169 * 3_600_000)]  # fmt: skip
     lines = list(_table(rows))
     assert all(len(line) <= 80 for line in lines)
     assert "missing" in lines[2]
+    assert "7 days 1 hour  analysis" in lines[3]
 
 
 def test_the_commands_of_acl_are_whole_when_they_are_pasted(tmp_path: Path) -> None:

@@ -74,6 +74,15 @@ def test_another_initial_value_is_a_revision_and_the_default_written_out_is_not(
     assert (one.key, one.old, one.new, one.effect) == ("streams.screen.initial", "left out", initial, effect)
 
 
+def test_a_revision_after_the_horizon_is_said_as_in_the_file() -> None:
+    sao2 = {"name": "sao2", "horizon": "30m"}
+    (one,) = compare(build(small(screen__method=sao2)), build(small(screen__method={**sao2, "revise": "horizon"})))
+    assert (one.key, one.effect) == ("streams.screen.method", "revision")
+    assert one.new is not None
+    assert "revise horizon" in one.new
+    assert "revise" not in (one.old or "")
+
+
 def test_a_file_against_itself_changes_nothing() -> None:
     assert compare(load(SHOP, {}), load(SHOP, {})) == []
 

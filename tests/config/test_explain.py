@@ -56,6 +56,8 @@ def test_the_shared_example_is_explained_within_80_columns() -> None:
         ({"screen__share": 0.75, "streams__two": TWO}, "Each user answers for one stream, chosen once by a keyed hash"),
         ({"screen__method": {"name": "lpa", "variance": "paper"}}, "lpa by the paper's variance"),
         ({"screen__method": "lbu"}, "grr at epsilon 0.032786"),
+        ({"screen__method": {"name": "sao2", "horizon": "1h", "revise": "horizon"}},
+         "for the value of each period, each release revised 1h later by all that its horizon told,"),
         ({"screen__season": "24h"}, "what returns every 1d is learned, as a profile of 168 values"),
     ],
 )  # fmt: skip

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from pathlib import Path
 
 from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.kafka.agreement import first_counts
@@ -49,7 +48,7 @@ class Inside:
 
 @contextlib.asynccontextmanager
 async def inside(
-    deployed: Deployed, folder: Path, zones: Sequence[Zone] = ZONES, *, clock: Callable[[], int] = now_ms,
+    deployed: Deployed, zones: Sequence[Zone] = ZONES, *, clock: Callable[[], int] = now_ms,
     compare: Callable[[], Awaitable[object]] | None = None,
 ) -> AsyncIterator[Inside]:  # fmt: skip
     """One that runs, and is stopped in the end. `clock`: what it takes for the time."""
@@ -60,7 +59,7 @@ async def inside(
     where = await first_counts(deployed.client, plan, await sources(deployed.client, plan))
     metrics = Metrics(plan, zones, now_ms=clock, fed=fed)
     worker = Worker(
-        plan, deployed.client, Topology(plan, keys, where, fed=fed), where, zones, instance="inside", folder=folder,
+        plan, deployed.client, Topology(plan, keys, where, fed=fed), where, zones, instance="inside",
         observer=metrics, now_ms=clock, fed=fed, compare=compare,
     )  # fmt: skip
     running = asyncio.create_task(worker.run(stop))

@@ -57,7 +57,7 @@ def test_who_differs_joins_nobody_says_what_differs_and_disturbs_nobody(deployed
     other = fingerprints({"pepper": bytes.fromhex(OTHER)}, name)["pepper"]
 
     async def scenario() -> None:
-        async with inside(deployed, tmp_path / "inside", ("mixing",)) as this:
+        async with inside(deployed, ("mixing",)) as this:
             stranger = deployed.worker(env={"MURMURATE__SECRETS__PEPPER__FILE": str(tmp_path / "other")})
             await this.ready()
             assert await compared(deployed, mine) == 1
@@ -119,7 +119,7 @@ def test_what_may_change_makes_a_new_record_and_what_may_not_is_refused(deployed
             assert report.refused[0].startswith(said)
             assert report.refused[0].endswith("another needs a deployment of another name)")
         assert await compared(deployed, rotated, **changed) == 3
-        async with inside(deployed, tmp_path / "inside", ("mixing",), compare=lambda: compared(deployed, mine)) as late:
+        async with inside(deployed, ("mixing",), compare=lambda: compared(deployed, mine)) as late:
             assert (await late.failure()).startswith("AgreementError: config 3 in ")  # it had joined meanwhile
         other = replace(plan, name=f"{plan.name[:20]}-before")
         async with deployed.client.admin() as admin:

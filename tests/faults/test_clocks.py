@@ -13,6 +13,7 @@ import pytest
 
 from murmurate.agents.kafka.client import Place, Write
 from murmurate.agents.kafka.clock_status import newest_states
+from murmurate.agents.kafka.errors import TopicsError
 from murmurate.agents.kafka.repair_clock import find_ahead, mend
 from murmurate.agents.kafka.state import StateRecord, state_key
 from murmurate.agents.kafka.status import status
@@ -85,15 +86,15 @@ async def wrong(deployed: Deployed) -> str:
 def test_a_worker_whose_clock_is_wrong_gives_no_tick_until_it_is_right(
     deployed: Deployed, tmp_path: Path, ahead_ms: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asyncio.run(asyncio.wait_for(_wrong_clock(deployed, tmp_path, ahead_ms), 100))
+    asyncio.run(asyncio.wait_for(_wrong_clock(deployed, ahead_ms), 100))
     (line,) = [one for one in caplog.messages if "found this machine's clock" in one][:1]
     side = "ahead of" if ahead_ms > 0 else "behind"
     assert f"7200.0 s {side} the brokers'; allowed: 400ms (time.skew)" in line
 
 
-async def _wrong_clock(deployed: Deployed, folder: Path, ahead_ms: int) -> None:
+async def _wrong_clock(deployed: Deployed, ahead_ms: int) -> None:
     machine = Machine(ahead_ms)
-    async with inside(deployed, folder / "inside", clock=machine) as this:
+    async with inside(deployed, clock=machine) as this:
         await until(this, lambda: all(owner.ready for owner in this.worker.owners.values()) and "7200.0" in waits(this))
         assert not this.worker.ready
         assert clocks(this) == [None, None]
@@ -116,7 +117,7 @@ async def _wrong_clock(deployed: Deployed, folder: Path, ahead_ms: int) -> None:
 def test_a_tick_with_an_end_that_nothing_reaches_is_cut_and_told(
     deployed: Deployed, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    asyncio.run(asyncio.wait_for(_lost_records(deployed, tmp_path), 100))
+    asyncio.run(asyncio.wait_for(_lost_records(deployed), 100))
     (line,) = [one for one in caplog.messages if "waits for the records below offset" in one]
     assert line.startswith(
         f"door {deployed.plan.name}.events/0: found a tick that waits for the records below offset 1000"
@@ -124,9 +125,9 @@ def test_a_tick_with_an_end_that_nothing_reaches_is_cut_and_told(
     assert "allowed: at most 1, where the partition ends" in line
 
 
-async def _lost_records(deployed: Deployed, folder: Path) -> None:
+async def _lost_records(deployed: Deployed) -> None:
     source = Place(f"{deployed.plan.name}.events", 0)
-    async with inside(deployed, folder / "inside", ("edge",)) as this:
+    async with inside(deployed, ("edge",)) as this:
         await this.ready()
         async with deployed.client.sender() as sender:
             event = {"stream": "screen", "user": "u", "time": now_ms(), "value": "home"}
@@ -150,9 +151,9 @@ def test_a_door_that_was_left_ahead_is_set_back_and_nothing_closes_twice(
     deployed: Deployed, tmp_path: Path, caplog: pytest.LogCaptureFixture, whole: bool
 ) -> None:
     source = Place(f"{deployed.plan.name}.events", 0)
-    asyncio.run(asyncio.wait_for(_ran(deployed, tmp_path / "before"), 60))
+    asyncio.run(asyncio.wait_for(_ran(deployed), 60))
     asyncio.run(_left_ahead(deployed, source))
-    refused, counts = asyncio.run(asyncio.wait_for(_late_events(deployed, tmp_path / "late", source), 60))
+    refused, counts = asyncio.run(asyncio.wait_for(_late_events(deployed, source), 60))
     assert refused.startswith(f"door {source.topic}/0: found its clock 71")  # two hours less what this takes
     assert counts["screen", "late"] == FEW
     assert any("see `murmurate repair clock`" in one for one in caplog.messages)
@@ -160,7 +161,7 @@ def test_a_door_that_was_left_ahead_is_set_back_and_nothing_closes_twice(
         _by_command(deployed, source)
     else:
         asyncio.run(_set_back(deployed, source))
-    refused, counts = asyncio.run(asyncio.wait_for(_late_events(deployed, tmp_path / "mended", source), 60))
+    refused, counts = asyncio.run(asyncio.wait_for(_late_events(deployed, source), 60))
     assert "clock" not in refused
     assert counts["screen", "late"] == 0
     shown = asyncio.run(progress(deployed))
@@ -188,8 +189,8 @@ def _by_command(deployed: Deployed, source: Place) -> None:
     assert deployed.run("repair", "clock").stdout == "no door's clock stands ahead\n"
 
 
-async def _ran(deployed: Deployed, folder: Path) -> None:
-    async with inside(deployed, folder, ("edge",)) as this:
+async def _ran(deployed: Deployed) -> None:
+    async with inside(deployed, ("edge",)) as this:
         await this.ready()
         await until(this, lambda: None not in clocks(this))
 
@@ -211,9 +212,9 @@ async def _left_ahead(deployed: Deployed, source: Place) -> None:
     await writer.close()
 
 
-async def _late_events(deployed: Deployed, folder: Path, source: Place) -> tuple[str, Counter[tuple[str, str]]]:
+async def _late_events(deployed: Deployed, source: Place) -> tuple[str, Counter[tuple[str, str]]]:
     """What status says, and what the door counts, when punctual events come."""
-    async with inside(deployed, folder, ("edge",)) as this:
+    async with inside(deployed, ("edge",)) as this:
         await this.ready()
         task = next(one for one in this.worker.tasks if one.wiring.name == f"door {source.partition}")
         door = task.stage
@@ -224,3 +225,18 @@ async def _late_events(deployed: Deployed, folder: Path, source: Place) -> tuple
         await until(this, lambda: door.judged["screen"] == FEW)
         said = await status(deployed.client, deployed.deployment, deployed.plan, now_ms=now_ms())
         return "\n".join(line for line in said.wrong if line.startswith("door ")), Counter(door.counts)
+
+
+def test_the_brokers_time_is_told_of_each_record_and_a_topic_that_keeps_writers_times_is_refused(
+    deployed: Deployed,
+) -> None:
+    async def appended() -> None:
+        state = Write(Place(f"{deployed.plan.name}.state.door", 0), b"{}", b"clock/one")
+        async with deployed.client.appender() as appender:
+            sent = now_ms()
+            told = [await appender.append(state) for _ in range(2)]
+            assert sent - 1 <= told[0] <= told[1] <= now_ms() + 1
+            with pytest.raises(TopicsError, match="found CreateTime; allowed: LogAppendTime"):
+                await appender.append(Write(Place(f"{deployed.plan.name}.events", 0), b"{}"))
+
+    asyncio.run(appended())

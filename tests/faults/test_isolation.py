@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from pathlib import Path
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
@@ -67,8 +66,8 @@ class Seen:
 class World:
     """A topic of a test's own, and the app that reads it."""
 
-    def __init__(self, broker: Broker, name: str, folder: Path) -> None:
-        self.bootstrap, self.topic, self.group, self.folder = broker.bootstrap, f"{name}.raw", f"{name}-perturb", folder
+    def __init__(self, broker: Broker, name: str) -> None:
+        self.bootstrap, self.topic, self.group = broker.bootstrap, f"{name}.raw", f"{name}-perturb"
         self.client = Client(Access(tuple(broker.bootstrap.split(","))))
 
     async def make(self) -> None:
@@ -78,7 +77,7 @@ class World:
     def app(self, owner: Seen) -> StageApp:
         return StageApp(
             self.client.access, group=self.group, topic=self.topic, partitions=PARTITIONS, instance="one",
-            folder=str(self.folder), owner=owner,
+            owner=owner,
         )  # fmt: skip
 
     def place(self, partition: int) -> Place:
@@ -99,10 +98,8 @@ def run(work: Awaitable[None]) -> None:
     asyncio.run(bounded())
 
 
-def test_a_stage_sees_no_record_of_an_aborted_or_open_transaction(
-    broker: Broker, deployment_name: str, tmp_path: Path
-) -> None:
-    world = World(broker, deployment_name, tmp_path)
+def test_a_stage_sees_no_record_of_an_aborted_or_open_transaction(broker: Broker, deployment_name: str) -> None:
+    world = World(broker, deployment_name)
 
     async def told() -> None:
         await world.make()
@@ -137,10 +134,8 @@ def test_a_stage_sees_no_record_of_an_aborted_or_open_transaction(
     run(told())
 
 
-def test_holding_a_partition_and_letting_it_go_loses_nothing(
-    broker: Broker, deployment_name: str, tmp_path: Path
-) -> None:
-    world, count = World(broker, deployment_name, tmp_path), 6_000
+def test_holding_a_partition_and_letting_it_go_loses_nothing(broker: Broker, deployment_name: str) -> None:
+    world, count = World(broker, deployment_name), 6_000
 
     async def told() -> None:
         await world.make()
@@ -173,8 +168,8 @@ def test_holding_a_partition_and_letting_it_go_loses_nothing(
     run(told())
 
 
-def test_a_held_partition_waits_while_others_go_on(broker: Broker, deployment_name: str, tmp_path: Path) -> None:
-    world, count = World(broker, deployment_name, tmp_path), 10 * MOST_RECORDS
+def test_a_held_partition_waits_while_others_go_on(broker: Broker, deployment_name: str) -> None:
+    world, count = World(broker, deployment_name), 10 * MOST_RECORDS
 
     async def told() -> None:
         await world.make()
@@ -199,9 +194,9 @@ def test_a_held_partition_waits_while_others_go_on(broker: Broker, deployment_na
 
 
 def test_a_stage_reads_from_where_it_wants_whatever_its_group_has_committed(
-    broker: Broker, deployment_name: str, tmp_path: Path
+    broker: Broker, deployment_name: str
 ) -> None:
-    world = World(broker, deployment_name, tmp_path)
+    world = World(broker, deployment_name)
 
     def everything(seen: Seen) -> bool:
         return all(seen.wanted(p) == 50 for p in range(PARTITIONS))
@@ -232,8 +227,8 @@ def test_a_stage_reads_from_where_it_wants_whatever_its_group_has_committed(
     run(told())
 
 
-def test_whoever_stops_leaves_its_group_at_once(broker: Broker, deployment_name: str, tmp_path: Path) -> None:
-    world = World(broker, deployment_name, tmp_path)
+def test_whoever_stops_leaves_its_group_at_once(broker: Broker, deployment_name: str) -> None:
+    world = World(broker, deployment_name)
 
     class Nobody:
         async def assigned(self, places: frozenset[Place]) -> None:
@@ -266,12 +261,12 @@ def test_whoever_stops_leaves_its_group_at_once(broker: Broker, deployment_name:
 
 
 def test_partitions_are_shared_out_though_the_broker_does_not_know_the_topic_yet(
-    broker: Broker, deployment_name: str, tmp_path: Path
+    broker: Broker, deployment_name: str
 ) -> None:
     """As one that has just come back may not. Nobody given anything would be for good: a member that is restarted under
     its own name gets what the group last agreed on.
     """
-    world = World(broker, deployment_name, tmp_path)
+    world = World(broker, deployment_name)
 
     async def told() -> None:
         seen = Seen({})  # it demands both partitions

@@ -63,7 +63,7 @@ async def _lost(deployed: Deployed, folder: Path) -> None:
     """A source deletes ten events of those that came while there was no worker."""
     applied = Application(deployed)
     plain = await applied.producer()
-    async with inside(deployed, folder, ("edge",)) as this:
+    async with inside(deployed, ("edge",)) as this:
         await this.ready()
         await applied.write(plain, 0)
         assert await _arrived(deployed, EACH) == EACH
@@ -73,7 +73,7 @@ async def _lost(deployed: Deployed, folder: Path) -> None:
 
 
 async def _failure(deployed: Deployed, folder: Path) -> str:
-    async with inside(deployed, folder, ("edge",)) as this:
+    async with inside(deployed, ("edge",)) as this:
         return await this.failure()
 
 
@@ -89,7 +89,7 @@ async def _goes_on(deployed: Deployed, folder: Path) -> None:
     done = await skip(deployed.client, deployed.plan, one, fed=False)
     assert done == one
     assert await skip(deployed.client, deployed.plan, one, fed=False) is None
-    async with inside(deployed, folder, ("edge",)) as this:
+    async with inside(deployed, ("edge",)) as this:
         await this.ready()
         assert await _arrived(deployed, EACH + 10) == EACH + 10
         (door,) = [door for door in _doors(this) if door.lost]
@@ -121,6 +121,7 @@ async def _retention(deployed: Deployed, this: Inside) -> None:
     name, raw = deployed.plan.name, Place(f"{deployed.plan.name}.raw", 0)
     source = Place(f"{name}.events", 0)
     async with deployed.client.reader(aborted=True) as everything:
+        this.metrics.retention.due_ms = 0
         await this.metrics.retention.look(deployed.client, everything, this.worker.tasks)
         days = 86_400_000
         needed = {raw: 0, source: 0, Place(source.topic, 1): 0}
@@ -143,7 +144,7 @@ def test_lost_records_of_our_own_logs_are_refused_with_the_reason(deployed: Depl
 
 async def _ours(deployed: Deployed, folder: Path) -> None:
     applied = Application(deployed)
-    async with inside(deployed, folder, ("edge",)) as this:
+    async with inside(deployed, ("edge",)) as this:
         await this.ready()
         plain = await applied.producer()
         await applied.write(plain, 0)

@@ -22,6 +22,7 @@ from tests.config.deployments import small
 from tests.faults.broker import Broker
 
 NAME = "shop"
+LOGIN = "SCRAM-SHA-512"
 THEIRS = "app.clicks"
 VISITS = {
     "model": "central", "measure": "count", "every": "1s", "source": {"topic": THEIRS, "user": "/u", "value": "/v"},
@@ -33,6 +34,7 @@ THIS = build(
         screen__source={"topic": THEIRS, "user": "/u", "value": "/v"},
         curator={"epsilon": 1.0},
         streams__visits=VISITS,
+        releases={"latest": True},
     )
 )
 PLAN = plan(THIS)
@@ -44,9 +46,12 @@ MAY = {
     "mixing": ({"reports", "rounds", "closings", "state.shuffle"},
                {"batches", "closings", "dead.mixing", "state.shuffle"}),
     "analysis": ({"batches", "tallies", "rounds", "feed", "releases", "state.aggregate", "state.publish"},
-                 {"tallies", "releases", "rounds", "dead.analysis", "state.aggregate", "state.publish"}),
-    "subscribers": ({"releases"}, set()),
+                 {"tallies", "releases", "releases.latest", "rounds", "dead.analysis", "state.aggregate",
+                  "state.publish"}),
+    "subscribers": ({"releases", "releases.latest"}, set()),
     "operator": ({"closings", "dead.edge", "dead.mixing", "dead.analysis"}, set()),
+    "auditor": ({"raw", "rounds", "closings", "reports", "batches", "tallies", "sums", "state.perturb",
+                 "state.aggregate"}, set()),
     "provision": ({"rounds"}, {"rounds"}),
     "feed": ({"rounds"}, {"ticks", "feed", "rounds"}),
 }  # fmt: skip
@@ -74,7 +79,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     with Broker(tmp_path_factory.mktemp("rights"), sasl=True, users=users, brief=True) as broker:
         tls = ssl.create_default_context(cafile=str(broker.ca_file))
         clients = {
-            role: Client(Access((broker.sasl_bootstrap,), f"{NAME}-{role}", users[f"{NAME}-{role}"], tls))
+            role: Client(Access((broker.sasl_bootstrap,), f"{NAME}-{role}", users[f"{NAME}-{role}"], tls, LOGIN))
             for role in ROLES
         }
         broker.acl(*(shlex.split(line)[3:] for line in acl(THIS, PLAN)))

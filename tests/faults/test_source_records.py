@@ -75,7 +75,7 @@ async def _as_they_are(both: Deployed, folder: Path, kind: str) -> None:
         for topic in topics.values():
             await admin.alter(topic, {"message.timestamp.type": kind, "max.message.bytes": str(4 << 20)})
     began = now_ms()
-    async with inside(both, folder, ("edge",)) as this:
+    async with inside(both, ("edge",)) as this:
         await this.ready()
         producer = AIOKafkaProducer(
             bootstrap_servers=",".join(both.client.access.brokers), max_request_size=8 << 20, compression_type=None
@@ -161,13 +161,13 @@ async def _compacted(both: Deployed, folder: Path) -> None:
                 await producer.send_and_wait(source.topic, None, key=b"gone")
                 await asyncio.sleep(0.11)  # the broker rolls its segments by time
 
-    async with inside(both, folder, ("edge",)) as this:
+    async with inside(both, ("edge",)) as this:
         await this.ready()
         await written(5, "before")
         assert len(await _rows_of(both, "untimed", 100)) == 100
     await written(5, "between")
     left = await _shrunk(both, source, 60)
-    async with inside(both, folder, ("edge",)) as this:
+    async with inside(both, ("edge",)) as this:
         await this.ready()
         await written(5, "after")
         rows = await _rows_of(both, "untimed", 200)

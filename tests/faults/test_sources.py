@@ -70,14 +70,14 @@ class Application:
 
 
 def test_every_codec_is_read_and_an_open_transaction_delays_and_loses_nothing(
-    deployed: Deployed, tmp_path: Path
+    deployed: Deployed,
 ) -> None:
-    asyncio.run(asyncio.wait_for(_codecs_and_transactions(deployed, tmp_path), 120))
+    asyncio.run(asyncio.wait_for(_codecs_and_transactions(deployed), 120))
 
 
-async def _codecs_and_transactions(deployed: Deployed, folder: Path) -> None:
+async def _codecs_and_transactions(deployed: Deployed) -> None:
     applied, wanted = Application(deployed), 0
-    async with inside(deployed, folder, ("edge",)) as this:
+    async with inside(deployed, ("edge",)) as this:
         await this.ready()
         for codec in CODECS:
             producer = await applied.producer(codec)

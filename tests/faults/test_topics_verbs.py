@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +71,9 @@ def test_create_says_what_it_does_and_describe_what_there_is(
     assert described.returncode == 0
     assert len(described.stdout.splitlines()) == 17
     assert f"{deployment_name}.state.door" in described.stdout
+    assert re.search(rf"{deployment_name}\.releases +1  delete +30 days ", described.stdout)
+    peeked = typed("peek", "reports")
+    assert (peeked.returncode, peeked.stdout) == (0, f"{deployment_name}.reports: no records\n")
     assert json.loads(typed("topics", "describe", "--json").stdout)["complaints"] == []
     for one in (dry, made, described):
         assert all(len(line) <= 80 for line in one.stdout.splitlines())

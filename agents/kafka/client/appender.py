@@ -14,6 +14,7 @@ from typing import Any
 from aiokafka import AIOKafkaProducer
 
 from murmurate.agents.kafka.client.kafka_errors import close_within, kafka_errors
+from murmurate.agents.kafka.client.reasons import connected
 from murmurate.agents.kafka.client.records import Write
 from murmurate.agents.kafka.errors import TopicsError
 
@@ -24,11 +25,15 @@ class Appender:
     """A writer of single records that tells their times."""
 
     def __init__(self, common: Mapping[str, Any]) -> None:
+        self._common = common
         self._producer = AIOKafkaProducer(**common, acks=1, linger_ms=0)
 
     async def __aenter__(self) -> Appender:
-        with kafka_errors("writer"):
-            await self._producer.start()
+        try:
+            await connected("writer", self._common, self._producer.start())
+        except BaseException:
+            await self.__aexit__()
+            raise
         return self
 
     async def __aexit__(self, *what: object) -> None:

@@ -1,7 +1,7 @@
 """Why no connection comes about, where waiting would not help: aiokafka says "unable" and keeps the cause to itself.
 
 Contract: nothing is asked before a connection has failed.  Then each broker is asked once more, in small steps: with
-our settings, without TLS or with it, and which logins it takes.  What is found is a RefusedError whose one line names
+our settings, without TLS or with it, and which logins it takes.  What is found is a LockedOutError whose one line names
 the key to change; a broker that is away is none.  Not here: what an error is to the caller (kafka_errors.py).
 """
 
@@ -18,7 +18,7 @@ from aiokafka.protocol.admin import SaslHandShakeRequest
 
 from murmurate.agents.kafka.client.kafka_errors import kafka_errors
 from murmurate.agents.kafka.client.tokens import LoginError
-from murmurate.agents.kafka.errors import RefusedError
+from murmurate.agents.kafka.errors import LockedOutError
 
 PROBE_MS: Final = 5_000
 _UNREACHED = (TimeoutError, OSError, kafka.KafkaError)
@@ -26,7 +26,7 @@ _ANY: Final = "SCRAM-SHA-512"  # a login is asked for only to hear which ones th
 
 
 async def connected(what: str, common: Mapping[str, Any], starting: Awaitable[object]) -> None:
-    """Await the start of a client that has these settings. RefusedError where nothing but other settings would help."""
+    """Await the start of a client that has these settings. LockedOutError where only other settings would help."""
     with kafka_errors(what):
         try:
             await starting
@@ -61,22 +61,22 @@ class _Broker:
             connection = await self._connect(**self._ours)
         except ssl.SSLCertVerificationError as error:
             found = error.verify_message
-            raise RefusedError(
+            raise LockedOutError(
                 f"{self.where}: its certificate is not to be trusted: {found} (kafka.ca_file)"
             ) from error
         except LoginError as error:
-            raise RefusedError(_said(error)) from error
+            raise LockedOutError(_said(error)) from error
         except kafka.SaslAuthenticationFailed as error:
-            raise RefusedError(f"{self.where}: login refused: {_said(error)} ({self._keys()})") from error
+            raise LockedOutError(f"{self.where}: login refused: {_said(error)} ({self._keys()})") from error
         except (kafka.UnsupportedSaslMechanismError, kafka.IllegalSaslStateError) as error:
-            raise RefusedError(await self._other_login()) from error
+            raise LockedOutError(await self._other_login()) from error
         except _UNREACHED as error:
             await self._other_tls(error)
             return
         try:
             if self._login is None and (logins := await self._logins(connection)):
                 security = "sasl_ssl" if self._tls else "sasl_plaintext"
-                raise RefusedError(
+                raise LockedOutError(
                     f'{self.where}: found no login; allowed: kafka.security = "{security}" and kafka.mechanism = '
                     f"{' or '.join(logins)}"
                 )
@@ -94,14 +94,14 @@ class _Broker:
         alert = _alert(error)
         if self._tls and "_ALERT_" in alert:
             said = alert.partition("_ALERT_")[2].lower().replace("_", " ")
-            raise RefusedError(
+            raise LockedOutError(
                 f"{self.where}: it wants a certificate of ours that it trusts: {said} (kafka.cert_file, kafka.key_file)"
             ) from error
         security = self._ours["security_protocol"].lower()
         if await (self._is_plain() if self._tls else self._is_tls()):
             how = "without TLS" if self._tls else "TLS"
             other = security.replace("ssl", "plaintext") if self._tls else security.replace("plaintext", "ssl")
-            raise RefusedError(
+            raise LockedOutError(
                 f'{self.where}: it speaks {how}: found kafka.security = "{security}"; allowed: "{other}"'
             ) from error
 
@@ -128,7 +128,7 @@ class _Broker:
     async def _logins(self, connection: AIOKafkaConnection) -> list[str]:
         """The logins that it takes here; none where nobody logs in."""
         try:
-            answer = await connection.send(SaslHandShakeRequest(_ANY))
+            answer: Any = await connection.send(SaslHandShakeRequest(_ANY))
         except _UNREACHED:
             return []
         return sorted(answer.enabled_mechanisms)

@@ -30,13 +30,23 @@ class LoginError(kafka.KafkaError):
 
 
 class TokenFile(AbstractTokenProvider):
-    """The token in a file, as it is whenever one logs in."""
+    """The token in a file, as it is whenever one logs in; the one before, where somebody is writing there just now."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._before: str | None = None
 
-    async def token(self) -> str:
+    async def token(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The file's first line."""
+        try:
+            self._before = self._read()
+        except LoginError:
+            if self._before is None:
+                raise
+            return usable(self._before.encode(), "kafka.token", "write a new one into its file")
+        return self._before
+
+    def _read(self) -> str:
         try:
             lines = self._path.read_bytes()[: MOST + 1].splitlines()
         except OSError as error:
@@ -51,7 +61,7 @@ class TokenText(AbstractTokenProvider):
     def __init__(self, text: str) -> None:
         self._text = text
 
-    async def token(self) -> str:
+    async def token(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         """What the variable held when we began."""
         return usable(self._text.encode(), "kafka.token", "set a new one in its variable, and start again")
 
@@ -62,7 +72,7 @@ class TokenHook(AbstractTokenProvider):
     def __init__(self, name: str, function: Callable[[], Any]) -> None:
         self._name, self._function = name, function
 
-    async def token(self) -> str:
+    async def token(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         """What the function gives; it may take its time, in a thread of its own."""
         where = f"kafka.token_hook: {self._name}"
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -30,12 +30,23 @@ def test_a_token_in_a_file_is_read_again_for_each_login(tmp_path: Path) -> None:
     for text in (token(60), token(120)):
         file.write_text(f"{text}\n")
         assert asyncio.run(given.token()) == text
-    file.write_text(token(-90_000))
-    with pytest.raises(LoginError, match="the token has expired 1 day ago; write a new one into its file"):
-        asyncio.run(given.token())
+    for _ in range(2):
+        file.write_text("")  # somebody is about to write
+        assert asyncio.run(given.token()) == text
+    for late in (token(-90_000), ""):
+        file.write_text(late)
+        with pytest.raises(LoginError, match="the token has expired 1 day ago; write a new one into its file"):
+            asyncio.run(TokenFile(file).token() if late else expired(file).token())
     file.unlink()
     with pytest.raises(LoginError, match=r"kafka\.token: its file: no such file or directory"):
-        asyncio.run(given.token())
+        asyncio.run(TokenFile(file).token())
+
+
+def expired(file: Path) -> TokenFile:
+    """One that has read a token which has expired since."""
+    found = TokenFile(file)
+    found._before = token(-90_000)
+    return found
 
 
 @pytest.mark.parametrize("text", ["", "two words", "caf\u00e9", "x" * 70_000, "line\x01auth=Bearer"])
@@ -93,18 +104,19 @@ def test_properties_reach_every_client_that_takes_them() -> None:
 
     async def looked_at() -> None:
         client = Client(reached(client=given))
-        reader, writer = client.reader(), client.writer("one")
+        reader, producer = client.reader(), cast("Any", client.writer("one")._producer)
         member = client.member("group", ["topic"], "one", object())  # type: ignore[arg-type]
         seen: Any = reader._consumer
         assert (seen._fetch_max_wait_ms, seen._fetch_max_bytes, seen._max_partition_fetch_bytes) == (
             300, 2 << 20, 1 << 20,
         )  # fmt: skip
         assert seen._isolation_level == "read_committed"
-        assert writer._producer._txn_manager.transaction_timeout_ms == 15_000
+        assert producer._txn_manager.transaction_timeout_ms == 15_000
         assert (member._consumer._session_timeout_ms, member._consumer._heartbeat_interval_ms) == (30_000, 3_000)
         assert member._consumer._rebalance_timeout_ms == 20_000
-        for each in (seen, writer._producer, member._consumer, client.sender()._producer, client.admin()._admin):
-            inner = each._client if hasattr(each, "_client") else each.client
+        for each in (seen, producer, member._consumer, client.sender()._producer, client.admin()._admin):
+            found: Any = each
+            inner = found._client if hasattr(found, "_client") else found.client
             assert (inner._client_id, inner._metadata_max_age_ms) == ("shop-7", 60_000)
             assert inner._connections_max_idle_ms == 50_000
 

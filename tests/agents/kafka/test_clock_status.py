@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import time
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from murmurate.agents.kafka.client import Got, Place
 from murmurate.agents.kafka.clock_status import STILL_MS, _door, _workers
 from murmurate.agents.kafka.repair_clock import ClocksAhead, DoorAhead, _closed
 from murmurate.agents.kafka.state import StateRecord, state_key
-from murmurate.agents.kafka.tick_watch import WAITS_S, TickWatch, time
+from murmurate.agents.kafka.tick_watch import WAITS_S, TickWatch
 from murmurate.agents.stages.closing import opened
 from murmurate.agents.stages.door import Door, set_back
 from murmurate.agents.stages.stage import Log
@@ -55,7 +57,7 @@ def test_a_door_that_nobody_runs_does_not_stand_still() -> None:
 
 
 def test_workers_that_run_are_judged_by_their_own_records() -> None:
-    told = {
+    told: dict[str, dict[str, Any]] = {
         "good": {"skew_ms": 12, "bound_ms": 1000, "bounded": 0},
         "new": {"skew_ms": None, "bound_ms": 1000},
         "behind": {"skew_ms": -2500, "bound_ms": 1000},

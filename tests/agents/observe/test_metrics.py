@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from murmurate.agents.kafka.client import Place
 from murmurate.agents.kafka.life import Life
 from murmurate.agents.kafka.task import Task
+from murmurate.agents.kafka.transactions import OpenTransaction
 from murmurate.agents.observe.families import EDGE_ONLY, names
 from murmurate.agents.observe.metrics import MOST_NAMES, Metrics
 from murmurate.agents.stages.stage import Log, Out
@@ -162,6 +163,17 @@ def test_raw_side_facts_are_served_at_the_edge_alone(run: Any) -> None:
     assert {key[1] for key in samples(metrics.public, "murmurate_state_bytes")} == set(STAGES) - edge
     everything = {stage for (stage,) in samples(metrics.edge, "murmurate_flush_seconds_count")}
     assert everything == set(STAGES) - {"curate"}  # which has nothing to do without central streams
+
+
+def test_what_is_looked_up_in_the_sources_is_served_at_the_edge_alone(run: Any) -> None:
+    metrics, _, _ = run
+    metrics.sources.limit_ms = 960_000
+    metrics.sources.open = {Place(TOPIC, 0): OpenTransaction(Place(TOPIC, 0), 7, NOW - 5000)}
+    for name in ("transaction_seconds", "transaction_limit_seconds"):
+        assert samples(metrics.edge, f"murmurate_source_{name}")
+        assert not samples(metrics.public, f"murmurate_source_{name}")
+    assert not any(name in text(metrics.public) for name in EDGE_ONLY)
+    metrics.sources.limit_ms, metrics.sources.open = None, {}
 
 
 def test_what_the_curator_did_and_left_out_is_the_edges_alone_and_its_releases_are_everybodys() -> None:
