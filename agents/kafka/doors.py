@@ -124,7 +124,7 @@ class Doors:
             if self._times.due(place.topic, door.clock, now, holds=door.holds)
         }  # fmt: skip
         self._kept = {place: self._kept.get(place, time.monotonic()) for place in doors}
-        old = sorted((since, place) for place, since in self._kept.items() if self._is_old(since))
+        old = sorted((since, p) for p, since in self._kept.items() if self._is_old(since) and not doors[p][1].waits_for)
         return due | {place for _, place in old[:KEPT_AT_ONCE]}
 
     def _is_old(self, since: float) -> bool:
