@@ -75,6 +75,7 @@ class LocalAudit:
             case "raw", (Progress() | Quiet()) if self._knows_people:
                 for stream in self.plan.streams:
                     for t in self.people[stream.name, partition].tick(record, number):
+                        self._settled = True  # what is settled may be known long before it closes
                         for digest in self.of_period[stream.name].get(t, ()):
                             self._due(digest, partition)
             case "rounds", Start() if record.stream in self.slots:

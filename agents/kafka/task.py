@@ -60,8 +60,7 @@ class Task:
         self._pointer: Pointer | None = None
         self._waiting: dict[Log, deque[Waiting]] = {log: deque() for log in wiring.inputs}
         self._bytes, self._held, self._next_push = 0, False, 0  # of the pushed records that wait
-        self._positions: dict[Log, int] = {}
-        self._came: dict[Log, int] = {}
+        self._positions, self._came, self._began = dict[Log, int](), dict[Log, int](), dict[Log, int]()
         self._injected: deque[tuple[Log, bytes]] = deque()
         self._news, self._stopping = asyncio.Event(), False
         self._idle, self._most = False, 1  # everything that came is committed; how many records are folded at once
@@ -130,11 +129,11 @@ class Task:
 
     async def open(self) -> None:
         """Fence every earlier writer, then learn the marks. Quick: no state is read."""
-        writer, wiring = self._client.writer(self.wiring.identity), self.wiring
-        self._writer = writer  # before it opens, so that whoever closes us closes it
+        wiring = self.wiring
+        writer = self._writer = self._client.writer(wiring.identity)  # before it opens, so that whoever closes us does
         await writer.open()
         async with self._client.reader() as reader:
-            last = await newest(reader, self.wiring.state)
+            last = await newest(reader, wiring.state)
             if last is None or last != self._last:
                 self.stage = None  # somebody else has gone on, or has written here, or there is nothing yet
             self._last = last
@@ -144,7 +143,8 @@ class Task:
                 self.marks = dict(last[1].marks)
             else:
                 await check_unread(self._client, wiring)
-                self.marks = await first_marks(reader, wiring)
+                self._began = self._began or await first_marks(reader, wiring)
+                self.marks = dict(self._began)
         self._waiting = {log: deque() for log in wiring.inputs}
         self._bytes, self._held, self._stopping = 0, False, False
         self._positions, self._came = {}, {}
