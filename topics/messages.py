@@ -3,9 +3,9 @@
 Contract: a round says everything a device needs and holds no instant, host or broker setting, so its digest is the
 same wherever and whenever it is opened (ARCHITECTURE section 2). The others name their round by that digest. The class
 is the schema.
-Not here: what the curator says (curated.py), releases (release.py), blocks (block.py).
+Not here: quiet doors (quiet.py), what the curator says (curated.py), releases (release.py), blocks (block.py).
 
-    rounds    Start, Config, Round, GiveUp, Close, Settled       raw      Progress
+    rounds    Start, Config, Round, GiveUp, Close, Settled       raw      Progress, Quiet
     ticks     Tick, to the door                         feed     Progress, to publish: topics under the feed's clock
     reports   Done                                      batches  Seal
     tallies   Tally, TallyInBlocks                      dead.*   Dead

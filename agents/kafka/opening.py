@@ -83,6 +83,9 @@ async def look(
     if held is not None and not wrong:
         for one in (one for one in differences(held, wanted.values, wanted.secrets) if one.key in TOGETHER):
             together |= dict.fromkeys(TOGETHER[one.key])
+            if await _has_published(client, plan):
+                wrong.append(f"{one.line} since publish has a state; another takes `murmurate config apply`")
+                continue
             wrong += [f"{one.line}{running}" for running in await _running(client, plan, TOGETHER[one.key])]
     if wrong:
         return Opening(None, (), tuple(wrong), uncompared)
@@ -97,6 +100,13 @@ async def look(
         uncompared,
         tuple(together),
     )
+
+
+async def _has_published(client: Client, plan: Plan) -> bool:
+    """Whether publish has decided anything: its methods go by the value that they began with."""
+    places = [Place(topic(plan.name, "state.publish"), p) for p in range(plan.tallies)]
+    async with client.reader() as reader:
+        return any(end for _, end in (await reader.bounds(places)).values())
 
 
 async def _read(client: Client, plan: Plan) -> tuple[Config | None, set[str]]:

@@ -72,9 +72,8 @@ class Worker:
                 self._add(row.name, row.source, instance)
         if TABLE["door"].zone in self.zones:
             self.doors = Doors(
-                client, topology, sources, group=f"{plan.name}-door", instance=f"{instance}-door",
-                make=lambda topic, p: Task(topology.wiring("door", Log(topic, p)), client, observer),
-                now_ms=self.clock.now, fed=fed, skew_ms=plan.skew_ms,
+                plan, client, topology, sources, instance=f"{instance}-door", observer=observer,
+                now_ms=self.clock.now, fed=fed,
             )  # fmt: skip
             self.owners["door"] = self.doors.owner
         for owner in self.owners.values():

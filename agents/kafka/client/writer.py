@@ -6,7 +6,6 @@ Contract: a transaction awaits each delivery before it commits: aiokafka commits
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -114,8 +113,8 @@ class Writer:
 class Sender:
     """Writes records as they come, each once and in order."""
 
-    def __init__(self, common: Mapping[str, Any]) -> None:
-        self._common = {**common, "request_timeout_ms": SAFE_MS}
+    def __init__(self, common: Mapping[str, Any], *, patient: bool = True) -> None:
+        self._common = {**common, "request_timeout_ms": SAFE_MS} if patient else dict(common)
         self._producer = AIOKafkaProducer(
             **self._common,
             enable_idempotence=True,
@@ -129,8 +128,7 @@ class Sender:
         return self
 
     async def __aexit__(self, *what: object) -> None:
-        with contextlib.suppress(kafka.KafkaError):
-            await self._producer.stop()
+        await close_within(self._producer.stop())
 
     async def send(self, writes: Sequence[Write]) -> list[int]:
         """Write these, and return their offsets once all are safe. Many small records cost little."""
