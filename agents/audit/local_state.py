@@ -91,6 +91,6 @@ def _state_of_answer(answer: ContributorAnswer) -> dict[str, Any]:
 
 
 def _answer_of(state: dict[str, Any]) -> ContributorAnswer:
-    told = state["told"] and ExpectedReports(*state["told"])
-    verdicts = {name: Counter(state[name]) for name in ("verdict", "tried")}
+    told: Any = state["told"] and ExpectedReports(*state["told"])
+    verdicts: dict[str, Any] = {name: Counter(state[name]) for name in ("verdict", "tried")}
     return ContributorAnswer(**(state | {"told": told} | verdicts))

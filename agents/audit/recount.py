@@ -156,5 +156,7 @@ class SubBatch:
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> SubBatch:
         """What was saved."""
-        messages = {name: None if state[name] is None else decode(state[name]) for name in ("seal", "tally")}
+        messages: dict[str, Any] = {
+            name: None if state[name] is None else decode(state[name]) for name in ("seal", "tally")
+        }
         return cls(**(state | messages))

@@ -70,7 +70,7 @@ class Teller:
 
     def __init__(self, metrics: AuditMetrics, *, terminal: bool) -> None:
         self._metrics, self._terminal = metrics, terminal
-        self._known = dict.fromkeys(VIOLATIONS, 0)
+        self._known: dict[str, int] = dict.fromkeys(VIOLATIONS, 0)
         self._began, self._first, self._spoke = time.monotonic(), 0, 0.0
         self._rate = 0.0
         self._judged = False
@@ -81,7 +81,7 @@ class Teller:
         metrics, now = self._metrics, time.monotonic()
         metrics.found, metrics.behind, metrics.since_ms = progress.found, progress.behind, progress.since_ms
         metrics.judged_ms = progress.judged_ms or metrics.judged_ms
-        found = {name: getattr(progress.found, name) for name in VIOLATIONS}
+        found: dict[str, int] = {name: getattr(progress.found, name) for name in VIOLATIONS}
         if found != self._known:
             self._clear()
             for name, count in found.items():

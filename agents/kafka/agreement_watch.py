@@ -31,6 +31,7 @@ class Judges(Protocol):
 
     def __call__(self, record: Config, *, now_ms: int) -> Agreed:
         """The record beside the file."""
+        ...
 
 
 class AgreementWatch:

@@ -28,8 +28,10 @@ class Presence:
 
     def __init__(self, client: Client, deployment: str, zones: Iterable[Zone], instance: str) -> None:
         self._client, self._instance = client, instance
-        first = {zone: next(row.name for row in TABLE.values() if row.zone == zone) for zone in zones}
-        self._names = {zone: f"{deployment}-{stage}-worker-{instance}" for zone, stage in first.items()}
+        first: dict[Zone, str] = {zone: next(row.name for row in TABLE.values() if row.zone == zone) for zone in zones}
+        self._names: dict[Zone, str] = {
+            zone: f"{deployment}-{stage}-worker-{instance}" for zone, stage in first.items()
+        }
         self._writers: dict[Zone, Writer] = {}
 
     async def take(self) -> None:

@@ -78,8 +78,8 @@ class ReleaseColumns:
         ended = self._ended.astype(np.int64)
         before = np.cumsum(ended) - ended
         ended, before = ended[self._order], before[self._order]
-        place = np.repeat(np.arange(len(ended)), ended)
-        level = np.arange(len(place)) - np.repeat(np.cumsum(ended) - ended, ended)
+        place: NDArray[np.int64] = np.repeat(np.arange(len(ended)), ended)
+        level: NDArray[np.int64] = np.arange(len(place)) - np.repeat(np.cumsum(ended) - ended, ended)
         return place, level + 1, self._shares[before[place] + level]
 
     def figures(self, name: str, *, second: bool = False) -> NDArray[np.float64]:

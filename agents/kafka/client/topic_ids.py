@@ -33,8 +33,8 @@ class _Id(AbstractType[uuid.UUID]):
 class _Answer(Response):
     """What brokers say of the topics that were named."""
 
-    API_KEY = 3
-    API_VERSION = 12
+    API_KEY = 3  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType] - as in all of aiokafka's
+    API_VERSION = 12  # pyright: ignore[reportIncompatibleMethodOverride, reportAssignmentType]
     SCHEMA = Schema(
         ("throttle_time_ms", Int32),
         (

@@ -71,6 +71,7 @@ class Writer:
         and no reader waits. An identity that wrote nothing for a week is forgotten.
         """
         sender, known = self._producer._sender, self._producer._txn_manager
+        assert known is not None  # noqa: S101 - it has a transactional id
         with kafka_errors(f"writer {self.identity}"):
             node = await sender._find_coordinator(CoordinationType.TRANSACTION, self.identity)
             asked = EndTxnRequest(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from murmurate.aggregators.methods.after_horizon import AfterHorizon
 from murmurate.aggregators.methods.horizon_levels import HorizonLevels
 from murmurate.aggregators.methods.horizons import EFMRTTMethod, HorizonMethod
-from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request
+from murmurate.aggregators.methods.method import Answer, Decision, Purpose, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import method
 from murmurate.aggregators.trees.residue import NodeEstimate
@@ -79,8 +78,11 @@ class EqualNodes(EFMRTTMethod):
     rng = np.random.default_rng(4)
 
     @classmethod
-    def levels(cls, *given: Any) -> HorizonLevels:
-        tree, found = ResidueTree(32, 2, every=True), super().levels(*given)
+    def levels(
+        cls, setting: Setting, periods: int, changes: int, fanout: int, goal: str, users: int, words: Mapping[str, str]
+    ) -> HorizonLevels:
+        tree = ResidueTree(32, 2, every=True)
+        found = super().levels(setting, periods, changes, fanout, goal, users, words)
         protocols = [protocol(cls.protocol, 4, len(tree.nodes(h)), Fraction(2), {"s": 1}) for h in range(tree.levels)]
         return replace(found, tree=tree, slots=(48,) * tree.levels, protocols=tuple(protocols))
 
