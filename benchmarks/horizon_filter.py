@@ -6,7 +6,7 @@ first horizon and in the second, on truths in which everybody changes once a hor
 and on the kinds of streams of agents/simulate/stream_kinds.py.  `... lpu 1e6 512 1024` divides the filter's error in
 the second horizon by that of LPU with its own filter, as `python -m benchmarks.horizons filter` does without one.
 Nodes have normal errors of their exact variances; levels are those of SaO2 with T = w, fan-out 2.  What clamping takes
-from users who change more often is not in it.  Not here: the filter (agents/simulate/residue_filter.py).
+from users who change more often is not in it.  Not here: the filter (aggregators/trees).
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.horizons import RUNS, STEPS, filtered, rising
-from murmurate.agents.simulate.residue_filter import ResidueFilter
 from murmurate.agents.simulate.stream_kinds import KINDS
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.methods.horizons import SaO2
 from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.trees.least_squares_guard import LeastSquaresGuard
 from murmurate.aggregators.trees.residue import NodeEstimate, ResidueEstimates, node_variance
+from murmurate.aggregators.trees.residue_filter import ResidueFilter
 from murmurate.randomizers.residue_tree import ResidueTree
 from murmurate.randomizers.sessions.node import Node
 
@@ -74,6 +75,7 @@ def drawn(tree: ResidueTree, told: Sequence[LevelReports], truth: Floats, seed: 
     rng, (periods, d) = np.random.default_rng(seed), truth.shape
     cohort = sum(level.users for level in told)
     follow = ResidueFilter(tree, d, told[0].absent / told[0].users, sampling=0.25 / cohort)
+    guard = LeastSquaresGuard(d, tree.periods)
     found = np.empty((4, periods, d))
     for t in range(periods):
         step = t % tree.periods + 1
@@ -87,8 +89,9 @@ def drawn(tree: ResidueTree, told: Sequence[LevelReports], truth: Floats, seed: 
             noisy = change + rng.normal(size=d) * np.sqrt(exact)
             nodes.append(NodeEstimate(h, node, noisy, of.absent / of.users, exact))
         closed = plain.close(nodes)
-        best = follow.close(nodes, closed)
-        found[:, t] = (closed.estimate - truth[t]) ** 2, closed.variance, (best.estimate - truth[t]) ** 2, best.variance
+        best = follow.close(nodes)
+        value, variance = guard.joined((best.estimate, best.variance), (closed.estimate, closed.variance))
+        found[:, t] = (closed.estimate - truth[t]) ** 2, closed.variance, (value - truth[t]) ** 2, variance
     return FilterErrors(*found)
 
 

@@ -1,0 +1,126 @@
+"""The filter behind methods of horizons: their own series stays, errors shrink where little moves, bars hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from murmurate.aggregators.measures.frequency import Frequency
+from murmurate.aggregators.methods.filtered_horizon import FilteredHorizon
+from murmurate.aggregators.methods.horizons import HorizonMethod
+from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
+from murmurate.aggregators.methods.options import MethodOptions
+from murmurate.aggregators.methods.registry import method
+from murmurate.aggregators.trees.residue import NodeEstimate, ResidueEstimates
+from murmurate.aggregators.trees.residue_filter import FREE, Motion, ResidueFilter
+from murmurate.randomizers import ParameterError, SnapshotError
+from murmurate.randomizers.residue_tree import ResidueTree
+from tests.aggregators.methods.test_horizons import USERS, answered, setting, truth
+from tests.cases import every
+
+FIRST, PERIODS = 5, 8
+OWN: dict[str, Any] = {"horizon": str(PERIODS), "changes": "4", "fanout": "2", "users": str(USERS)}
+
+
+def made(filtering: str = "adaptive") -> FilteredHorizon | HorizonMethod:
+    found = method(MethodOptions("sao2", **OWN, filter=filtering), setting())
+    assert isinstance(found, FilteredHorizon | HorizonMethod)
+    return found
+
+
+def run(
+    machine: FilteredHorizon | HorizonMethod, shares: np.ndarray, seed: int, lost: int | None = None
+) -> list[Decision]:
+    """The decisions of these periods; the rounds of one may be lost."""
+    rng, decisions = np.random.default_rng(seed), list[Decision]()
+    for t in range(FIRST, FIRST + len(shares)):
+        step = machine.open(t)
+        while isinstance(step, Request):
+            answer = answered(step, t, shares, FIRST, rng)
+            step = machine.tally(Answer(np.zeros_like(answer.support), 0) if t == lost else answer)
+        decisions.append(step)
+    return decisions
+
+
+def test_the_methods_own_series_is_the_same_to_the_bit() -> None:
+    shares = truth(20, 1)
+    for ours, alone in zip(run(made(), shares, 2), run(made("off"), shares, 2), strict=True):
+        assert ours.vector.unbiased.tolist() == alone.vector.unbiased.tolist()
+        assert ours.vector.variance.tolist() == alone.vector.variance.tolist()
+        assert ours.vector.best is not None
+        assert alone.vector.best is None
+
+
+@every(("moving", "most"), [(False, 0.35), (True, 1.03)])
+def test_errors_are_smaller_where_little_moves_and_two_standard_errors_hold(moving: bool, most: float) -> None:
+    shares = truth(24, 3) if moving else np.tile(truth(1, 3), (24, 1))
+    plain, best, held = [], [], []
+    for seed in range(12):
+        for decision, true in zip(run(made(), shares, seed), shares, strict=True):
+            found = decision.vector.best
+            assert found is not None
+            plain.append((decision.vector.unbiased - true) ** 2)
+            best.append((found.statistics - true) ** 2)
+            held.append(best[-1] <= 4 * found.variance)
+    assert np.mean(best) < most * np.mean(plain)
+    assert np.mean(held) > 0.93
+
+
+def test_a_lost_round_leaves_the_best_estimate_with_a_larger_error() -> None:
+    shares = np.tile(truth(1, 4), (16, 1))
+    found = [one.vector.best for one in run(made(), shares, 5, lost=FIRST + 12)]
+    before, lost = found[11], found[12]
+    assert before is not None
+    assert lost is not None
+    assert (lost.variance > before.variance).all()
+    assert run(made(), shares, 5, lost=FIRST)[3].vector.best is None  # the first round of all
+    assert run(made(), shares, 5, lost=FIRST)[8].vector.best is not None
+
+
+def test_a_crash_between_any_two_calls_changes_nothing() -> None:
+    shares, whole, state = truth(20, 6), made(), made().state()
+    one, other = np.random.default_rng(7), np.random.default_rng(7)
+    for t in range(FIRST, FIRST + len(shares)):
+        machine, calm = made(), whole.open(t)
+        machine.load(state)
+        torn = machine.open(t)
+        while isinstance(calm, Request):
+            assert isinstance(torn, Request)
+            again = made()
+            again.load(machine.state())
+            machine = again
+            calm = whole.tally(answered(calm, t, shares, FIRST, one))
+            torn = machine.tally(answered(torn, t, shares, FIRST, other))
+        state = machine.state()
+        assert isinstance(torn, Decision)
+        assert state == whole.state()
+        assert calm.vector.best is not None
+        assert torn.vector.best is not None
+        assert torn.vector.best.statistics.tolist() == calm.vector.best.statistics.tolist()
+        assert torn.vector.best.variance.tolist() == calm.vector.best.variance.tolist()
+
+
+def test_values_that_are_free_in_each_period_are_least_squares() -> None:
+    tree, rng = ResidueTree(13, 2, every=True), np.random.default_rng(8)
+    free = ResidueFilter(tree, 3, 1.0, motions=[Motion(FREE, None, 0.5, 1)])
+    for _ in range(2):
+        plain = ResidueEstimates(tree, 3)
+        for step in range(1, tree.periods + 1):
+            told = [NodeEstimate(h, q, rng.normal(size=3), 1.0 + h) for h, q in tree.ending(step)]
+            wanted = plain.close(told)
+            found = free.close(told, wanted)
+            np.testing.assert_allclose(found.estimate, wanted.estimate, atol=2e-3)
+            np.testing.assert_allclose(found.variance, wanted.variance, rtol=2e-3)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    with pytest.raises(ParameterError, match="revise: found 8 with a filter"):
+        MethodOptions("sao2", **OWN, filter="adaptive", revise=8)
+    wide = Setting(Frequency.of_size(80, says_none=False), 2_000_000, 9, 576, FIRST, bytes(32), min_batch=100)
+    with pytest.raises(ParameterError, match="80 coordinates; allowed: up to 64"):
+        method(MethodOptions("sao2", **OWN, filter="adaptive"), wide)
+    tree = ResidueTree(4, 2, every=True)
+    with pytest.raises(SnapshotError, match="allowed"):
+        ResidueFilter(tree, 2, 1.0).load(ResidueFilter(tree, 3, 1.0).arrays())
