@@ -1,11 +1,11 @@
 """The filter behind horizons with few users, each of whom is followed: what is asked of them is the product's own.
 
-`python -m benchmarks.horizon_people 64 2 4 800` has, for T = w periods, s changes, d values and n users, on each kind of
-stream of agents/simulate/stream_kinds.py, four horizons of five seeds: the mean squared error of the filter over that of
-the method's own series, and the shares of truths within two standard errors of both.  Every user has a slot, a place in
-the order of users and so a value, and moves when shares do: whoever is drawn for a level tells all of its nodes, so
-nodes have the sampling errors of the same users.  The truth is the share among all users.  Reports are drawn from
-their laws, coordinate by coordinate; clamping is left out.  Not here: many users (horizon_filter.py).
+`python -m benchmarks.horizon_people 64 2 4 800` has, for T = w periods, s changes, d values and n users, on each kind
+of stream of agents/simulate/stream_kinds.py, four horizons of five seeds: the mean squared error of the filter over
+that of the method's own series, and the shares of truths within two standard errors of both.  Every user has a slot, a
+place in the order of users and so a value, and moves when shares do: whoever is drawn for a level tells all of its
+nodes, so nodes have the sampling errors of the same users.  The truth is the share among all users.  Reports are drawn
+from their laws, coordinate by coordinate; clamping is left out.  Not here: many users (horizon_filter.py).
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ class MethodTable(ConfigTable):
     that agree with the user more often than not ("majority"); or at each level what has less error ("best").
     """
     filter: Literal["adaptive", "off"] | None = None
-    """Estimates from all reports so far, by the adaptive filter (default, but not for sao2); or the own series."""
+    """Estimates from all reports so far, by a filter (default, but for sao2 only if named); or the own series."""
     revise: Annotated[int | Literal["horizon"], Lag(0, MAX_REVISE)] = 0
     """After so many periods each release is made once more, in the light of what came since; 0: not at all. For sao2
     "horizon": as many periods later as a horizon has, by all that the release's own horizon told.

@@ -53,11 +53,11 @@ def test_the_methods_own_series_is_the_same_to_the_bit() -> None:
         assert alone.vector.best is None
 
 
-@every(("moving", "most"), [(False, 0.35), (True, 1.03)])
+@every(("moving", "most"), [(False, 0.75), (True, 1.03)])
 def test_errors_are_smaller_where_little_moves_and_two_standard_errors_hold(moving: bool, most: float) -> None:
-    shares = truth(24, 3) if moving else np.tile(truth(1, 3), (24, 1))
+    shares = truth(48, 3) if moving else np.tile(truth(1, 3), (48, 1))
     plain, best, held = [], [], []
-    for seed in range(12):
+    for seed in range(6):
         for decision, true in zip(run(made(), shares, seed), shares, strict=True):
             found = decision.vector.best
             assert found is not None
@@ -68,15 +68,13 @@ def test_errors_are_smaller_where_little_moves_and_two_standard_errors_hold(movi
     assert np.mean(held) > 0.93
 
 
-def test_a_lost_round_leaves_the_best_estimate_with_a_larger_error() -> None:
+def test_where_a_round_is_lost_the_methods_own_last_estimate_stands() -> None:
     shares = np.tile(truth(1, 4), (16, 1))
-    found = [one.vector.best for one in run(made(), shares, 5, lost=FIRST + 12)]
-    before, lost = found[11], found[12]
-    assert before is not None
-    assert lost is not None
-    assert (lost.variance > before.variance).all()
-    assert run(made(), shares, 5, lost=FIRST)[3].vector.best is None  # the first round of all
-    assert run(made(), shares, 5, lost=FIRST)[8].vector.best is not None
+    lost, alone = run(made(), shares, 5, lost=FIRST + 12), run(made("off"), shares, 5, lost=FIRST + 12)
+    assert [one.vector.best is None for one in lost] == [t == 12 for t in range(16)]
+    assert lost[12].vector.variance.tolist() == alone[12].vector.variance.tolist()
+    first = run(made(), shares, 5, lost=FIRST)  # the first round of all: the filter waits for the next horizon
+    assert [one.vector.best is None for one in first] == [t < 8 for t in range(16)]
 
 
 def test_a_crash_between_any_two_calls_changes_nothing() -> None:
@@ -110,7 +108,7 @@ def test_values_that_are_free_in_each_period_are_least_squares() -> None:
         for step in range(1, tree.periods + 1):
             told = [NodeEstimate(h, q, rng.normal(size=3), 1.0 + h) for h, q in tree.ending(step)]
             wanted = plain.close(told)
-            found = free.close(told, wanted)
+            found = free.close(told)
             np.testing.assert_allclose(found.estimate, wanted.estimate, atol=2e-3)
             np.testing.assert_allclose(found.variance, wanted.variance, rtol=2e-3)
 
