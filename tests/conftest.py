@@ -23,18 +23,18 @@ SECONDS = {
     "faults/test_every_phase.py": 40, "faults/test_audit_ledger.py": 33,
     "faults/test_kills.py": 30, "faults/test_observe.py": 28, "faults/test_bad_records.py": 25,
     "faults/test_central_on_kafka.py": 24, "faults/test_security.py": 22, "faults/test_access.py": 22,
-    "faults/test_clients_pages.py": 20, "faults/test_operating.py": 20,
+    "faults/test_clients_pages.py": 6, "faults/test_operating.py": 20,
     "faults/test_rights.py": 20, "faults/test_shares_on_kafka.py": 14, "faults/test_wide_values_on_kafka.py": 14,
     "agents/replay/test_recorded.py": 16,
     "browser/test_page.py": 20, "audit/test_window.py": 20, "agents/test_replay_command.py": 18,
     "agents/test_plan_command.py": 18, "faults/test_leaks_on_kafka.py": 16, "faults/test_verbs.py": 14,
-    "agents/embedded/test_exactness.py": 14, "faults/test_foreign_consumer.py": 12, "faults/test_broker.py": 12,
+    "agents/embedded/test_exactness.py": 14, "faults/test_foreign_consumer.py": 15, "faults/test_broker.py": 12,
     "agents/observe/test_metrics.py": 11, "agents/simulate/test_simulated_answers.py": 11,
     "faults/test_vertical.py": 10, "faults/test_topics_verbs.py": 10, "agents/test_demo_command.py": 10,
     "agents/test_reproduce_ldp_ids.py": 10, "audit/test_pipeline.py": 9, "randomizers/test_ledger_machine.py": 9,
     "faults/test_sources.py": 8, "aggregators/methods/test_invariants.py": 8, "faults/test_isolation.py": 7,
     "faults/test_toy_measure_on_kafka.py": 6, "faults/test_agreement.py": 9, "faults/test_shuffled_records.py": 6,
-    "faults/test_assignment.py": 5, "faults/test_provision.py": 5,
+    "faults/test_assignment.py": 5, "faults/test_provision.py": 5, "faults/test_clocks.py": 18,
 }  # fmt: skip
 """What the long files take, about, the longest first."""
 KAFKA = "faults/"

@@ -160,7 +160,7 @@ def check_rule(expression: str) -> None:
     """Every metric in an expression, and every label beside it, is one that a worker serves."""
     known = names()
     used = re.findall(r"(murmurate_[a-z_]+)(?:\{([^}]*)\})?", expression)
-    assert used or expression == 'up{job="murmurate"} == 0', expression
+    assert used or expression == 'up{job=~"murmurate.*"} == 0', expression
     labels = {"instance", "job"}.union(*(known[name] for name, _ in used))
     for _, matchers in used:
         assert set(re.findall(r"([a-z_]+)\s*[=!]", matchers)) <= labels, expression

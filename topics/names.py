@@ -91,30 +91,30 @@ _PIPELINE = (
     ),
     Topic(
         "raw", "blocks of (pseudonym, time, value); progress", None, "fixed for life; by pseudonym", "delete",
-        Retention(_SHORT, horizons=1), "edge", ("door",), ("perturb",),
+        Retention(_SHORT, horizons=1), "edge", ("door",), ("perturb", "auditor"),
     ),
     Topic(
         "rounds", "start, config, round, give_up, settled", None, "1: one order for everybody", "delete",
         Retention("a ledger follows from one window of rounds; recovery folds more", windows=1, horizons=1),
         "analysis", ("provision", "feed", "publish"),
-        ("perturb", "shuffle", "publish", "provision", "feed", "curate"),
+        ("perturb", "shuffle", "publish", "provision", "feed", "curate", "auditor"),
     ),
     Topic(
         "closings", "close: who counts in a round", None, "1: one order for everybody", "delete",
-        Retention(_SHORT, horizons=1), "mixing", ("shuffle",), ("shuffle", "operator"),
+        Retention(_SHORT, horizons=1), "mixing", ("shuffle",), ("shuffle", "operator", "auditor"),
     ),
     Topic(
         "reports", "blocks of randomized reports; done", None, "N, drawn for each report", "delete",
-        Retention(_SHORT, horizons=1), "mixing", ("perturb",), ("shuffle",),
+        Retention(_SHORT, horizons=1), "mixing", ("perturb",), ("shuffle", "auditor"),
     ),
     Topic(
         "batches", "blocks of one sealed sub-batch, then its seal", None, "N; (stream_hash + q) mod N", "delete",
-        Retention(_SHORT, horizons=1), "analysis", ("shuffle",), ("aggregate",),
+        Retention(_SHORT, horizons=1), "analysis", ("shuffle",), ("aggregate", "auditor"),
     ),
     Topic(
         "tallies", "additive counts of one sub-batch: a message, and blocks where they are many; noisy sums", None,
         "1 today; stream_hash mod N", "delete", Retention(_SHORT, horizons=1), "analysis", ("aggregate", "curate"),
-        ("publish",),
+        ("publish", "auditor"),
     ),
     Topic(
         "releases", "one JSON release a period", "stream", "as tallies", "delete",
@@ -131,7 +131,7 @@ _PIPELINE = (
 _CENTRAL = (
     Topic(
         "sums", "exact sums of a period at a raw partition, for central streams", None, "1: one curator", "delete",
-        Retention(_SHORT, horizons=1), "edge", ("perturb",), ("curate",), central=True,
+        Retention(_SHORT, horizons=1), "edge", ("perturb",), ("curate", "auditor"), central=True,
     ),
 )  # fmt: skip
 
@@ -159,7 +159,8 @@ _STATE = tuple(
     Topic(
         f"state.{stage}", "marks, small state, snapshots of a stage instance", "partition/chunk",
         "as the stage's source", "compact",
-        Retention("the last record of each key is the state", forever=True), zone, (stage,), (stage,),
+        Retention("the last record of each key is the state", forever=True), zone, (stage,),
+        (stage, "auditor") if stage in ("perturb", "aggregate") else (stage,),
         central=stage == "curate",
     )
     for stage, zone in STAGES.items()

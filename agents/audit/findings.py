@@ -1,13 +1,15 @@
 """What an audit looks at and what it finds: the extent of the logs, the counts of violations, records as they decode.
 
 Contract: a finding names a round, a contributor and a target, never a user.  Not here: the comparison (auditor.py), the
-recount (recount.py), where logs come from (kafka/evidence.py).
+recount (recount.py), where logs come from (kafka/audited_logs.py).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from murmurate.topics.block import Block
 from murmurate.topics.codec import decode_record
@@ -18,6 +20,8 @@ Reader = Callable[[str, int], Sequence[bytes]]
 """(topic, partition) -> its records, from offset 0 unless the extent says otherwise."""
 Place = tuple[str, int, int]
 """The round, the contributor and the target of an answer."""
+Verdict: TypeAlias = Counter[tuple[str, int]]
+"""What is wrong with an answer or a sub-batch: of each kind and target (-1: all of them) how often."""
 WHERE = 20
 """Violations that are named; all are counted."""
 
@@ -27,6 +31,8 @@ VIOLATIONS = (
     "mischosen",
 )  # fmt: skip
 """Every kind of violation, by its count in an audit."""
+SEEN = ("users", "rounds", "reports", "sums", "leaves", "thresholds", "aborted", "pending")
+"""What an audit counts of what it has looked at."""
 
 
 @dataclass
@@ -82,6 +88,14 @@ class Audit:
             setattr(self, what, getattr(self, what) + n)
             if len(self.where) < WHERE:
                 self.where.append(f"{what}: {n} in round {place[0][:16]}, contributor {place[1]}, target {place[2]}")
+
+    def add(self, other: Audit) -> None:
+        """Add what another one has found."""
+        for name in (*VIOLATIONS, *SEEN):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.where += other.where[: WHERE - len(self.where)]
+        for log, torn in other.torn.items():
+            self.torn[log] = self.torn.get(log, 0) + torn
 
     def wrong(self, what: str, n: int, where: str) -> None:
         """Count a violation about a central stream, and name it if it is among the first."""

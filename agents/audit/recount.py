@@ -1,147 +1,160 @@
-"""`done` records, seals and tallies, counted again from the reports that are there.
+"""One sub-batch, counted again: its seal and its tally against the reports of those who count.
 
-Contract: shares no code with stages.  Rounds that are not covered any more are not judged; a seal or a `done` that
-may still come is not missing.  Of fake reports only the mixing zone knows which they are: a round has to have as many
-reports that nobody sent as the plan says.  Reports that show their values have to leave as a sum, and nothing beside
-it.  Not here: who had to answer what (auditor.py).
+Contract: shares no code with stages.  What has been found right is forgotten; what comes after that belongs to nothing.
+Of fake reports only the mixing zone knows which they are: a round has to have as many reports that nobody sent as the
+plan says.  Reports that show their values have to leave as a sum, and nothing beside it.  Not here: when a sub-batch is
+looked at (mixed_audit.py), who had to answer what (answers.py).
 """
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.audit.findings import Audit, Extent, Place, Reader
+from murmurate.agents.audit.answers import ContributorAnswer
+from murmurate.agents.audit.asked import AskedRound
+from murmurate.agents.audit.prints import NOTHING, Printer, common
 from murmurate.config.plan import Plan
-from murmurate.randomizers import Question, question
-from murmurate.topics.block import BatchBlock, TallyBlock
-from murmurate.topics.messages import Close, Done, Round, Seal, Tally, TallyInBlocks
+from murmurate.randomizers import Question
+from murmurate.topics.codec import decode, encode
+from murmurate.topics.messages import Seal, Tally, TallyInBlocks
 
-Reports = Mapping[Place, Counter[bytes]]
+AnyTally = Tally | TallyInBlocks
+Counts = NDArray[np.int64]
+Reports = NDArray[np.uint8]
 
 
-def recount(
-    plan: Plan, read: Reader, rounds: Sequence[Round], places: Iterable[Place], actual: Reports,
-    dones: Mapping[Place, Sequence[Done]], found: Audit, extent: Extent,
-) -> None:  # fmt: skip
-    """Compare every count with what it counts. places: where a `done` has to be.
+@dataclass
+class SubBatch:
+    """What has been seen of one sub-batch of a round."""
 
-    1. Each `done` with the reports of its place. 2. Each tally with its seal, the rows between them, and the reports
-    of those who count. 3. Of each whole round how many reports nobody sent. 4. Seals without a tally.
-    """
-    for place in places:
-        digest, p, _ = place
-        total = sum(sum(actual.get((digest, p, q), Counter()).values()) for q in range(plan.targets))
-        here = sum(actual.get(place, Counter()).values())
-        claimed = [(done.sent, done.total) for done in dones.get(place, [])]
-        found.note("miscounted", int(claimed != [(here, total)]), place)
-    oracles = {r.digest.hex(): question(r.mechanism).of_round(r.digest) for r in rounds}
-    closes: dict[str, tuple[int, ...]] = {}
-    for _, record in found.decoded(read, "closings", 0):
-        if isinstance(record, Close):
-            closes.setdefault(record.round, record.contributors)  # the first one counts
-    sealed = dict(_sealed(plan, read, found, extent))
-    fakes: dict[str, dict[int, int]] = defaultdict(dict)  # of each round, how many reports of a target nobody sent
-    for tally, counts in _tallies(plan, read, found):
-        if tally.round not in oracles or not extent.covers(tally.round):
-            sealed.pop((tally.round, tally.q), None)
-            continue
-        seal, rows, _ = sealed.pop((tally.round, tally.q), (None, Counter(), True))
-        came, of_all = Counter[bytes](), Counter[int]()
-        for p in closes.get(tally.round, tuple(range(plan.partitions))):
-            came += actual.get((tally.round, p, tally.q), Counter())
-            of_all.update({q: sum(actual.get((tally.round, p, q), Counter()).values()) for q in range(plan.targets)})
-        oracle = oracles[tally.round]
-        if oracle.summed_when_mixed:
-            right = _right_sum(plan, oracle, seal, rows, came, tally, counts)
-            found.note("miscounted", int(not right), (tally.round, -1, tally.q))
-            continue
-        support = np.zeros(oracle.outcomes, np.int64)
-        for report, n in rows.items():
-            support += n * oracle.support(np.frombuffer(report, np.uint8)[None])
-        small = seal is not None and seal.rejected.undersized
-        withheld = not rows and small and (sum(of_all.values()) < plan.min_batch or oracle.fakes != plan.fakes)
-        nobodys = rows - came
-        if seal is not None and not small and sum(of_all.values()) >= plan.min_batch:
-            fakes[tally.round][tally.q] = sum(nobodys.values())
-        right = (
-            seal is not None
-            and seal.received == tally.received == (0 if small else sum((came + nobodys).values()))
+    seal: Seal | None = None
+    sealed_at: tuple[int, int] = (0, -1)
+    """The partition of `batches` and the record."""
+    seals: int = 0
+    tally: AnyTally | None = None
+    tallies: int = 0
+    rows: list[Reports] = field(default_factory=list)
+    """The reports that it holds."""
+    summed: bytes = b""
+    """The sums that it holds, where reports are added up."""
+    counts: dict[str, Counts] = field(default_factory=dict)
+    """Blocks of counts, by their digest."""
+    right: bool = False
+    """Whether seal and tally are as they must be."""
+    late: bool = False
+    """Whether reports have come to it since it was found right."""
+    nobodys: int | None = None
+    """How many of its reports nobody sent; None where that does not count."""
+    wrong: int = 0
+    """How many of its seals and tallies are wrong, but for a tally that is missing."""
+
+    def sealed(self, seal: Seal, partition: int, number: int) -> None:
+        """Its seal; one is enough, and a second one belongs to nothing."""
+        self.seals += 1
+        if self.seal is None:
+            self.seal, self.sealed_at = seal, (partition, number)
+
+    def tallied(self, tally: AnyTally) -> None:
+        """Its tally; one is enough."""
+        self.tallies += 1
+        if self.tally is None:
+            self.tally = tally
+
+    def recount(
+        self, plan: Plan, asked: AskedRound, q: int, answers: Mapping[int, ContributorAnswer], printer: Printer
+    ) -> None:
+        """Compare it with the answers of those who count."""
+        more = max(0, self.tallies - 1) + max(0, self.seals - 1)
+        if self.right:
+            self.wrong = more + int(self.late and not more)
+            return
+        if self.tally is None:
+            self.wrong = max(0, self.seals - 1)
+            return
+        self.right = self.seal is not None and self._is_right(plan, asked, q, answers, printer)
+        self.wrong = more + int(not self.right)
+        if self.right:
+            self.rows, self.summed, self.counts, self.late = [], b"", {}, False
+
+    def _is_right(
+        self, plan: Plan, asked: AskedRound, q: int, answers: Mapping[int, ContributorAnswer], printer: Printer
+    ) -> bool:
+        """1. The reports that are there against those that came. 2. What seal and tally say of them."""
+        question, seal, tally = asked.question, self.seal, self.tally
+        if question is None or seal is None or tally is None:
+            return False
+        counts = self._counts(tally)
+        if question.summed_when_mixed:
+            return self._is_sum(plan, question, seal, tally, counts, answers)
+        came = np.sort(np.concatenate([NOTHING, *(answer.printed(q, printer) for answer in answers.values())]))
+        blocks = [block for block in self.rows if len(block)]
+        if any(block.shape[1] != question.wire_size for block in blocks):
+            return False
+        rows = np.sort(np.concatenate([NOTHING, *map(printer.of, blocks)]))
+        support = sum(map(question.support, blocks), np.zeros(question.outcomes, np.int64))
+        of_all = sum(sum(answer.received.values()) for answer in answers.values())
+        shared = common(came, rows)
+        nobodys = len(rows) - shared
+        small = seal.rejected.undersized
+        withheld = not len(rows) and small and (of_all < plan.min_batch or question.fakes != plan.fakes)
+        if not small and of_all >= plan.min_batch:
+            self.nobodys = nobodys
+        return (
+            seal.received == tally.received == (0 if small else len(came) + nobodys)
             and seal.counted + seal.rejected.malformed == seal.received
-            and (withheld or (rows == came + nobodys and (not nobodys or oracle.fakes == plan.fakes > 0)))
+            and (withheld or (shared == len(came) and (not nobodys or question.fakes == plan.fakes > 0)))
             and np.array_equal(support, counts)
         )
-        found.note("miscounted", int(not right), (tally.round, -1, tally.q))
-    for digest, by_target in fakes.items():
-        if len(by_target) == plan.targets:
-            found.note("miscounted", int(sum(by_target.values()) != oracles[digest].fakes), (digest, -1, -1))
-    for (digest, q), (_, _, must) in sealed.items():
-        found.note("miscounted", int(must and extent.covers(digest)), (digest, -1, q))
 
+    def _counts(self, tally: AnyTally) -> Counts:
+        """The counts of a tally; where they stand in blocks, those of its blocks that are there."""
+        if isinstance(tally, Tally):
+            return np.array(tally.counts, np.int64)
+        there = [self.counts[digest] for digest in tally.blocks if digest in self.counts]
+        return np.concatenate([np.zeros(0, np.int64), *there])
 
-def _right_sum(
-    plan: Plan, oracle: Question, seal: Seal | None, rows: Counter[bytes], came: Counter[bytes],
-    tally: Tally | TallyInBlocks, counts: NDArray[np.int64],
-) -> bool:  # fmt: skip
-    """Whether a round of reports that show their values left the mixing zone as their sum and nothing else. rows: what
-    stands before the seal: no report, and one row of sums; none where the round was held back.
-    """
-    if seal is None:
-        return False
-    total, support, good = sum(came.values()), np.zeros(oracle.outcomes, np.int64), 0
-    for report, n in came.items():
-        row = np.frombuffer(report, np.uint8)[None]
-        if len(report) == oracle.wire_size and not oracle.malformed(row)[0]:
-            support, good = support + n * oracle.support(row), good + n
-    stream, round_ = plan.stream(tally.stream), seal.descriptor
-    agreed = stream.mixed is not None and stream.mixed.question == oracle.digest.hex() and round_.targets == 1
-    due = agreed and total >= plan.min_batch
-    judged = (round_.config, round_.revision) == (stream.config, stream.revision)  # else by a file that is not here
-    if seal.rejected.undersized:
-        return not rows and not seal.received and not counts.any() and not (judged and due)
-    if not round_.slots.count():
-        return not rows and not seal.received and not counts.any()
-    sums = Counter([support.astype("<i8").tobytes()] if good else [])
-    said = seal.received, seal.counted, tally.received, tally.counted
-    right = rows == sums and said == (total, good, total, good) and np.array_equal(support, counts)
-    return right and (due or not judged)
+    def _is_sum(
+        self,
+        plan: Plan,
+        question: Question,
+        seal: Seal,
+        tally: AnyTally,
+        counts: Counts,
+        answers: Mapping[int, ContributorAnswer],
+    ) -> bool:
+        """Whether a round of reports that show their values left the mixing zone as their sum and nothing else: no
+        report, and one row of sums; none where the round was held back.
+        """
+        round_, there = seal.descriptor, bool(self.rows or self.summed)
+        total, good, support = 0, 0, np.zeros(question.outcomes, np.int64)
+        for answer in answers.values():
+            n, fine, mine = answer.summed or (0, 0, np.zeros_like(support))
+            total, good, support = total + n, good + fine, support + mine
+        stream = plan.stream(tally.stream)
+        agreed = stream.mixed is not None and stream.mixed.question == question.digest.hex() and round_.targets == 1
+        due = agreed and total >= plan.min_batch
+        judged = (round_.config, round_.revision) == (stream.config, stream.revision)  # else by a file that is not here
+        if seal.rejected.undersized:
+            return not there and not seal.received and not counts.any() and not (judged and due)
+        if not round_.slots.count():
+            return not there and not seal.received and not counts.any()
+        sums = support.astype("<i8").tobytes() if good else b""
+        said = seal.received, seal.counted, tally.received, tally.counted
+        right = not self.rows and self.summed == sums and said == (total, good, total, good)
+        return right and np.array_equal(support, counts) and (due or not judged)
 
+    def state(self) -> dict[str, Any]:
+        """Everything, for a checkpoint."""
+        messages = {name: None if (one := getattr(self, name)) is None else encode(one) for name in ("seal", "tally")}
+        return vars(self) | messages
 
-def _tallies(plan: Plan, read: Reader, found: Audit) -> Iterator[tuple[Tally | TallyInBlocks, NDArray[np.int64]]]:
-    """Each tally with its counts; where they stand in blocks, with those of its blocks that are there."""
-    for partition in range(plan.tallies):
-        records = read("tallies", partition)
-        blocks: dict[str, TallyBlock] = {}
-        tallies: list[Tally | TallyInBlocks] = []
-        for number, record in found.decoded(read, "tallies", partition):
-            if isinstance(record, TallyBlock):
-                blocks[hashlib.sha256(records[number]).hexdigest()] = record
-            elif isinstance(record, Tally | TallyInBlocks):
-                tallies.append(record)
-        for tally in tallies:
-            if isinstance(tally, Tally):
-                yield tally, np.array(tally.counts, np.int64)
-            else:
-                there = [blocks[digest].counts for digest in tally.blocks if digest in blocks]
-                yield tally, np.concatenate([np.zeros(0, np.int64), *there])
-
-
-def _sealed(
-    plan: Plan, read: Reader, found: Audit, extent: Extent
-) -> Iterator[tuple[tuple[str, int], tuple[Seal, Counter[bytes], bool]]]:
-    """Each sealed sub-batch with the reports it holds, and whether its tally must be there."""
-    for b in range(plan.targets):
-        rows: dict[tuple[str, int], Counter[bytes]] = defaultdict(Counter)
-        for number, record in found.decoded(read, "batches", b):
-            if isinstance(record, BatchBlock):
-                rows[record.round.hex(), record.q].update(row.tobytes() for row in record.reports)
-            elif isinstance(record, TallyBlock):  # of reports that were added up: all blocks as one row
-                (before,) = rows[record.round.hex(), record.q] or (b"",)
-                rows[record.round.hex(), record.q] = Counter([before + record.counts.astype("<i8").tobytes()])
-            elif isinstance(record, Seal):
-                at = record.round, record.q
-                yield at, (record, rows.pop(at, Counter()), extent.counted(b, number))
+    @classmethod
+    def of_state(cls, state: dict[str, Any]) -> SubBatch:
+        """What was saved."""
+        messages = {name: None if state[name] is None else decode(state[name]) for name in ("seal", "tally")}
+        return cls(**(state | messages))

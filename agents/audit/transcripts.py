@@ -1,114 +1,134 @@
-"""What users had to tell in their sessions, told a second time: from raw values and the key, user by user.
+"""What users had to tell in their sessions, told a second time: from raw values and the key, level by level.
 
 Contract: shares no code with devices and their sessions.  Of each horizon it keeps who belonged to its population in
 its first period; each of them draws the secret counters, and at each node that is asked tells what has changed between
-the values of two periods, until as many changes are told as there may be.  A round that a device would refuse whole (of
-another horizon than the cohort's, older than the newest one, about other slots than a level's) is told by nobody.
-Source: ARCHITECTURE section 5.18.  Not here: which slots may answer (auditor.py).
+the values of two periods, until as many changes are told as there may be.  Nodes are told in the order of their rounds.
+Source: ARCHITECTURE section 5.18.  Not here: which rounds and slots (asked.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable
-from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from murmurate.agents.audit.people import Mask, PeopleAtPartition
+from murmurate.agents.audit.user_table import Rows
 from murmurate.randomizers import Key
-from murmurate.randomizers.question import Value, Values
-from murmurate.randomizers.randomness import canonical_words_one
+from murmurate.randomizers.randomness import canonical_words
+from murmurate.randomizers.sessions.horizon import Horizon
 from murmurate.randomizers.sessions.node import Node
-from murmurate.topics.messages import Round
-
-Someone = TypeVar("Someone")
+from murmurate.randomizers.sessions.specs import horizon_of
 
 
-@dataclass
-class _Course:
-    """One horizon of one cohort."""
+class LevelTold:
+    """The members of one level of a horizon, and how far each of them has told."""
 
-    horizon: bytes
-    last_t: int
-    asked_t: int
-    members: set[bytes]
-    counters: dict[bytes, list[int]] = field(default_factory=dict)
-    left: dict[bytes, int] = field(default_factory=dict)
+    def __init__(self, rows: Rows, counters: NDArray[Any], left: NDArray[np.int64]) -> None:
+        self.rows, self.counters, self.left = rows, counters, left
 
 
-class Transcripts(Generic[Someone]):
-    """The sessions of a stream's users at one contributor."""
+class HorizonTold:
+    """One horizon at one raw partition."""
 
-    def __init__(
-        self, key: Key, belongs: Callable[[Someone, int], bool], held: Callable[[Someone, int], Value]
-    ) -> None:
-        """belongs: whether somebody is in the population of a period. held: somebody's value in a period."""
-        self._key, self._belongs, self._held = key, belongs, held
-        self._courses: dict[tuple[int, int], _Course] = {}
+    def __init__(self, horizon: Horizon, first_t: int, levels: dict[int, LevelTold]) -> None:
+        self.horizon, self.first_t, self.levels = horizon, first_t, levels
 
-    def admits(self, round_: Round, node: Node) -> bool:
-        """Whether devices would answer it at all, if their slots may."""
-        cohort, first_t = node.horizon.cohort, node.first_t(round_.t)
-        if any(round_.t < course.asked_t for course in self._courses.values()):
-            return False
-        asked = round_.slots.mask()
-        if first_t < 0 or asked.tolist() != node.horizon.asked(node.level).tolist():
-            return False
-        course = self._courses.get((cohort, first_t))
-        if course is not None:
-            return course.horizon == node.horizon.digest
-        busy = any(of == cohort and course.last_t >= round_.t for (of, _), course in self._courses.items())
-        return node.opens and not busy
+    @property
+    def last_t(self) -> int:
+        """Its last period."""
+        return self.first_t + self.horizon.tree.periods - 1
 
-    def granted(self, round_: Round, node: Node) -> None:
-        """Note a round that devices do not refuse whole."""
-        at = node.horizon.cohort, node.first_t(round_.t)
-        if at not in self._courses:
-            last = at[1] + node.horizon.tree.periods - 1
-            self._courses[at] = _Course(node.horizon.digest, last, round_.t, set())
-        self._courses[at].asked_t = round_.t
-
-    def opened(self, round_: Round, node: Node, people: Iterable[tuple[bytes, Someone]]) -> None:
-        """Take in the population of a horizon's first period, if that is what the round is about."""
-        if node.opens:
-            course = self._courses[node.horizon.cohort, round_.t]
-            course.members = {user for user, person in people if self._belongs(person, round_.t)}
-
-    def told(
-        self, round_: Round, node: Node, people: Iterable[tuple[bytes, Someone]], slots: Container[int],
-        slot_of: Callable[[Someone], int],
-    ) -> dict[bytes, bytes]:  # fmt: skip
-        """The report of each user of these slots."""
-        first_t = node.first_t(round_.t)
-        course = self._courses[node.horizon.cohort, first_t]
-        found = {}
-        for user, person in people:
-            if user in course.members and slot_of(person) in slots:
-                found[user] = self._report(course, round_, node, first_t, user, person)
+    def needed(self, since: int) -> set[int]:
+        """The periods whose values its nodes that end after period `since` may look at."""
+        found = set[int]()
+        for level in range(self.horizon.tree.levels):
+            looks = [self.first_t + step - 1 for step in self.horizon.tree.looks(level)]
+            found.update(t for t in looks if t > since)
+            found.update([t for t in looks if t <= since][-1:])
         return found
 
-    def _report(self, course: _Course, round_: Round, node: Node, first_t: int, user: bytes, person: Someone) -> bytes:
-        protocol, identity = node.protocol, node.horizon.identity(first_t, node.level)
-        if user not in course.counters:
-            words = self._key.draw_one(user, round=identity).open(identity, None, "session")
-            course.counters[user] = protocol.begin_one(words(protocol.begin_words, 64))
-            course.left[user] = protocol.s
-        after = self._held(person, round_.t)
-        before = self._held(person, first_t + node.begins - 1) if node.begins else node.horizon.ones.nothing
-        ones = node.horizon.ones
-        changes = ones.changes(_row(before), _row(after))[0].astype(int).tolist()
-        wanted = sum(map(abs, changes))
-        if wanted > course.left[user]:
-            changes, wanted, course.left[user] = [0] * len(changes), 0, 0
-        course.left[user] -= wanted
-        value = canonical_words_one([word & 0xFFFFFFFF for one in (before, after) for word in _words(one)])
-        drawn = self._key.draw_one(user, round=round_.digest).open(node.digest, value)
-        return protocol.tell_one(course.counters[user], changes, drawn(protocol.tell_words, 64))
+
+class Transcripts:
+    """The sessions of a stream's users at one contributor."""
+
+    def __init__(self, key: Key, people: PeopleAtPartition) -> None:
+        self._key, self._people = key, people
+        self._held: dict[tuple[int, int], HorizonTold] = {}
+
+    def told(self, node: Node, t: int, digest: bytes, allowed: Mask) -> tuple[Rows, NDArray[np.uint8]]:
+        """Who has to tell this node, which ends with period t, and what: rows, and uint8[n, width].
+
+        1. The first node's round takes in the population. 2. Who of its level may answer. 3. Their changes, lane by
+        lane.
+        """
+        at = node.horizon.cohort, node.first_t(t)
+        if node.opens and at not in self._held:
+            self._begin(HorizonTold(node.horizon, t, {}))
+        held = self._held.get(at)
+        if held is None:
+            return np.zeros(0, np.int64), np.zeros((0, node.wire_size), np.uint8)
+        level, protocol, ones = held.levels[node.level], node.protocol, node.horizon.ones
+        chosen = np.flatnonzero(allowed[self._people.slots[level.rows]])
+        rows = level.rows[chosen]
+        after = self._people.closed[t].values[rows]
+        if node.begins:
+            before = self._people.closed[held.first_t + node.begins - 1].values[rows]
+        else:
+            before = np.empty_like(after)
+            before[:] = np.asarray(ones.nothing).astype(after.dtype)
+        counters, left = level.counters[chosen], level.left[chosen]
+        reports = np.empty((len(rows), node.wire_size), np.uint8)
+        said = canonical_words(np.concatenate((_words(before), _words(after)), axis=1))
+        draw = self._key.draw(self._people.users(rows), round=digest)
+        for lane, words in draw.open(node.digest, said).words(protocol.tell_words, np.uint64):
+            changes = ones.changes(before[lane], after[lane])
+            wanted = np.abs(changes).sum(axis=1)
+            over = wanted > left[lane]
+            changes[over] = 0
+            left[lane] = np.where(over, 0, left[lane] - wanted)
+            reports[lane] = protocol.tell(counters[lane], changes, words)
+        level.counters[chosen], level.left[chosen] = counters, left
+        return rows, reports
+
+    def _begin(self, held: HorizonTold) -> None:
+        """Everybody in the population of the first period draws the secret counters of their level."""
+        self._held[held.horizon.cohort, held.first_t] = held
+        members = np.flatnonzero(self._people.closed[held.first_t].members)
+        level_of = held.horizon.level_of_slot[self._people.slots[members]]
+        for level, protocol in enumerate(held.horizon.protocols):
+            rows = members[level_of == level]
+            identity = held.horizon.identity(held.first_t, level)
+            lanes = self._key.draw(self._people.users(rows), round=identity).open(identity, None, "session")
+            drawn = [protocol.begin(words) for _, words in lanes.words(protocol.begin_words, np.uint64)]
+            empty = protocol.begin(np.zeros((0, protocol.begin_words), np.uint64))
+            held.levels[level] = LevelTold(rows, np.concatenate([empty, *drawn]), np.full(len(rows), protocol.s))
+
+    def needed(self, since: int) -> set[int]:
+        """The periods whose values may be looked at by nodes that end after this period."""
+        return set().union(*(held.needed(since) for held in self._held.values()))
+
+    def forget(self, t: int) -> None:
+        """Let go of the horizons that end with this period or before it."""
+        self._held = {at: held for at, held in self._held.items() if held.last_t > t}
+
+    def state(self) -> list[Any]:
+        """Everything, for a checkpoint."""
+        return [
+            (held.horizon.spec(), held.first_t,
+             {level: (one.rows, one.counters, one.left) for level, one in held.levels.items()})
+            for held in self._held.values()
+        ]  # fmt: skip
+
+    def load(self, state: list[Any]) -> None:
+        """Take over a state."""
+        for spec, first_t, levels in state:
+            horizon = horizon_of(spec)
+            held = HorizonTold(horizon, first_t, {level: LevelTold(*one) for level, one in levels.items()})
+            self._held[horizon.cohort, first_t] = held
 
 
-def _row(value: Value) -> Values:
-    return np.array([value], np.int64 if isinstance(value, int) else np.uint32)
-
-
-def _words(value: Value) -> list[int]:
-    return [value] if isinstance(value, int) else list(value)
+def _words(values: NDArray[Any]) -> NDArray[np.uint32]:
+    rows = values.astype(np.int64).astype(np.uint32)
+    return rows[:, np.newaxis] if rows.ndim == 1 else rows

@@ -87,17 +87,22 @@ def mechanism_command(name: str, d: int, epsilon: float, trials: int | None, alp
 @click.option("-c", "--config", type=click.Path(path_type=Path), default=Path("murmurate.toml"), show_default=True,
               help="The deployment file.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
-def ledger_command(config: Path, as_json: bool) -> None:
+@click.option(
+    "--follow", "follows", is_flag=True, help="Go on with what is written, until stopped: a worker of the edge."
+)
+@click.option("--state", type=click.Path(path_type=Path, file_okay=False), default=Path("audit"), show_default=True,
+              help="With --follow: the folder of its checkpoints.")  # fmt: skip
+@click.option("--listen", default="127.0.0.1:8002", show_default=True,
+              help="With --follow: where its metrics are served; nowhere if empty.")  # fmt: skip
+def ledger_command(config: Path, as_json: bool, follows: bool, state: Path, listen: str) -> None:
     """Work out anew, from the logs and the edge's keys, which reports every user should have sent, and compare with
     those in the log. It shares no code with the devices' own ledger of spent budget. Exit 4: they differ; 1: they do
     not, but the logs do not go back far enough to be sure.
     """
     # Imported here: `audit mechanism` needs no broker.
-    from murmurate.agents.audit.auditor import audit
+    from murmurate.agents.cli.audit_follow import follow
     from murmurate.agents.cli.deployment import opened, run
-    from murmurate.agents.kafka.agreement import first_counts
-    from murmurate.agents.kafka.evidence import Evidence, collect
-    from murmurate.agents.kafka.provision import sources
+    from murmurate.agents.kafka.audited_logs import audited
     from murmurate.agents.kafka.topology import zone_keys
     from murmurate.config.errors import ConfigError
     from murmurate.config.secrets import load
@@ -110,20 +115,20 @@ def ledger_command(config: Path, as_json: bool) -> None:
         sys.exit(MISTAKES)
     assert keys.edge is not None  # noqa: S101 - the edge's secrets were loaded
 
-    async def evidence() -> tuple[Evidence, dict[str, int]]:
-        found, now = await collect(this.client, this.plan), await sources(this.client, this.plan)
-        return found, await first_counts(this.client, this.plan, now)
-
-    logs, where = run(evidence())
-    found = audit(this.plan, keys.edge.devices, logs.read, where, logs.extent)
-    whole = not logs.forgotten
+    forgotten: Sequence[str] = ()
+    people = True
+    if follows:
+        found = follow(this, keys.edge, state, listen)
+    else:
+        found, forgotten, people = run(audited(this.client, this.plan, keys.edge.devices))
+    whole = not forgotten
     if as_json:
         counts = {name: getattr(found, name) for name in VIOLATIONS}
         seen = {name: getattr(found, name) for name in SEEN}
         answer = {"ok": found.holds and whole, "told": whole, "violations": counts, **seen}
-        click.echo(orjson.dumps({**answer, "where": found.where, "forgotten": list(logs.forgotten)}))
+        click.echo(orjson.dumps({**answer, "where": found.where, "forgotten": list(forgotten)}))
     else:
-        for line in ledger_lines(found, logs.forgotten, people=logs.extent.people):
+        for line in ledger_lines(found, forgotten, people=people):
             click.echo(line)
     sys.exit(FOUND_SOMETHING if not found.holds else 0 if whole else FAILED)
 

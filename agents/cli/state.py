@@ -121,7 +121,7 @@ async def _restored(this: Opened, stage: str, partition: int) -> tuple[int, int]
     where = await first_counts(this.client, this.plan, now) if now else {}
     ids = await TopicWatch(this.client, this.plan, (zone,)).begin()
     topology = Topology(this.plan, keys, where, fed=this.deployment.time.clock == "feed", ids=ids)
-    wirings = {wiring.partition: wiring for wiring in topology.wirings(stage)}
+    wirings = {wiring.partition: wiring for wiring in topology.wirings(stage, now)}
     if partition not in wirings:
         raise UsageError(f"--partition: found {partition}; allowed: one of {', '.join(map(str, sorted(wirings)))}")
     return await restore(this.client, wirings[partition])

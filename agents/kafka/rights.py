@@ -16,7 +16,7 @@ from murmurate.config.plan import Plan
 from murmurate.config.settings import Deployment
 from murmurate.topics.names import STAGES, TOPICS, ZONES, topic
 
-ROLES: Final = (*ZONES, "feed", "subscribers", "provision", "operator")
+ROLES: Final = (*ZONES, "feed", "subscribers", "provision", "operator", "auditor")
 """Every principal of a deployment: "User:shop-edge" and so on, unless they are called otherwise."""
 HOME: Final[Mapping[str, str]] = {**STAGES, "web": "analysis"}
 """Whose principal a reader or a writer of the table works under, where it is no principal itself."""
@@ -77,7 +77,10 @@ def grants(deployment: Deployment, plan: Plan) -> Iterator[Permission]:
             deciding = dict.fromkeys(stage for stages in TOGETHER.values() for stage in stages)
             yield Permission(role, ("Describe",), groups=tuple(f"{plan.name}-{stage}" for stage in deciding))
         else:
-            yield Permission(role, ("DescribeConfigs",), tuple(dict.fromkeys((*read, *write))))
+            seen = sources if role == "auditor" else ()  # it counts their partitions
+            if seen:
+                yield Permission(role, ("Describe",), seen)
+            yield Permission(role, ("DescribeConfigs",), tuple(dict.fromkeys((*read, *write, *seen))))
         if stages:
             yield Permission(role, ("Write",), ids=tuple(f"{plan.name}-{stage}-" for stage in stages), prefixed=True)
 

@@ -136,12 +136,19 @@ class ComparedClock:
         """The wall clock, and how far it is from the monotonic one: both looked at within a moment, since this process
         may have to wait for a processor in between.
         """
+        best = self._look()
         for _ in range(LOOKS):
-            began = self._elapsed_s()
-            now = self._now_ms()
-            if (ended := self._elapsed_s()) - began < MOMENT_S:
+            if best[0] < MOMENT_S:
                 break
-        return now, now - round((began + ended) * 500)
+            best = min(best, self._look())
+        return best[1:]
+
+    def _look(self) -> tuple[float, int, int]:
+        """How long it took to look at both clocks, the wall clock, and how far it is from the monotonic one."""
+        began = self._elapsed_s()
+        now = self._now_ms()
+        ended = self._elapsed_s()
+        return ended - began, now, now - round((began + ended) * 500)
 
     def _judge(self, skew: Skew) -> None:
         """Say it, when it changes."""

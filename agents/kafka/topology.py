@@ -84,6 +84,9 @@ class Topology:
             from_end=theirs and not of.fed and not added, added=added,
         )  # fmt: skip
 
-    def wirings(self, stage: str) -> list[Wiring]:
-        """All instances that a stage had at first."""
-        return [self.wiring(stage, source) for source in TABLE[stage].sources(self._of.plan, self._of.sources)]
+    def wirings(self, stage: str, sources: Mapping[str, int] | None = None) -> list[Wiring]:
+        """All instances of a stage, for so many partitions of each source topic; by default for those of the
+        beginning.
+        """
+        row = TABLE[stage]
+        return [self.wiring(stage, log) for log in row.sources(self._of.plan, sources or self._of.sources)]

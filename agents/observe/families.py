@@ -17,6 +17,12 @@ from prometheus_client.samples import Sample
 
 EDGE_ONLY: Final = frozenset(
     {
+        "murmurate_audit_violations",
+        "murmurate_audit_lag_records",
+        "murmurate_audit_unaudited_seconds",
+        "murmurate_audit_reports",
+        "murmurate_audit_pending",
+        "murmurate_audit_since_seconds",
         "murmurate_events",
         "murmurate_refusals",
         "murmurate_curated",
@@ -81,6 +87,12 @@ GAUGES: Final = {
     "murmurate_state_bytes": ("Newest snapshot, or the small state.", ("stage", "partition")),
     "murmurate_brokers_silent_seconds": ("Since a broker has answered; they are asked every 5 seconds.", ()),
     "murmurate_partitions_unowned": ("Source partitions that no member of the stage's group has.", ("stage",)),
+    "murmurate_audit_violations": ("What the auditor that follows has found, by kind.", ("kind",)),
+    "murmurate_audit_lag_records": ("Records that the auditor has not taken.", ("topic",)),
+    "murmurate_audit_unaudited_seconds": ("Since the moment up to which everything written has been judged.", ()),
+    "murmurate_audit_reports": ("Reports that the auditor has judged since it began to prove.", ()),
+    "murmurate_audit_pending": ("Answers that may still come, at the newest pass.", ()),
+    "murmurate_audit_since_seconds": ("Since when the auditor proves, as a Unix time.", ()),
     "murmurate_info": ("What runs here.", ("version", "deployment", "config")),
 }
 """What is looked up when somebody asks: name, help, labels."""

@@ -1,8 +1,8 @@
 """Log lines: one JSON object a line, or plain text where a person looks on.
 
 Contract: time, level, message, then the extra fields of our own loggers; a traceback is a field, never more lines.  A
-line that says what another said less than a second before, numbers aside, is counted and left out; the next one of
-its kind says how many were.
+line that says what another said less than a second before, numbers aside where a library says it, is counted and left
+out; the next one of its kind says how many were.
 Extra fields of anybody else are left out: what a library hangs on a record may be a message.  Source: ARCHITECTURE rule
 11; what is logged says nothing of users, which is up to whoever logs.  Not here: where the lines go (stderr).
 """
@@ -52,23 +52,24 @@ class OncePerSecond(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether this one is written."""
-        now, words = self._clock(), _NUMBERS.sub("#", record.getMessage())
+        now, said = self._clock(), record.getMessage()
+        words = said if is_ours(record) else _NUMBERS.sub("#", said)
         fields = {name: value for name, value in own_fields(record).items() if isinstance(value, str | int)}
         kind = record.name, record.levelno, words, tuple(fields.items())
-        said = self._kinds.pop(kind, None) or _Said()
-        self._kinds[kind] = said  # the newest stand last
+        known = self._kinds.pop(kind, None) or _Said()
+        self._kinds[kind] = known  # the newest stand last
         if len(self._kinds) > MOST_KINDS:
             del self._kinds[next(iter(self._kinds))]
-        if now - said.at < EACH_S:
-            said.left_out += 1
+        if now - known.at < EACH_S:
+            known.left_out += 1
             return False
-        if said.left_out:
-            record.__dict__["repeated"] = said.left_out
-        if record.exc_info and now - said.traced < TRACEBACK_S:
+        if known.left_out:
+            record.__dict__["repeated"] = known.left_out
+        if record.exc_info and now - known.traced < TRACEBACK_S:
             record.exc_info = record.exc_text = None
         elif record.exc_info:
-            said.traced = now
-        said.at, said.left_out = now, 0
+            known.traced = now
+        known.at, known.left_out = now, 0
         return True
 
 

@@ -1,7 +1,8 @@
 """How much of its retention each log has used up that a live Task would need after a stop, as a gauge.
 
-Contract: looked at once a minute; the share of a log that several Tasks read is that of the one furthest behind.  What
-an edge stage reads is the edge's to tell.  Not here: what the share is (kafka/retention.py), when to look (metrics.py).
+Contract: looked at soon after the start, then once a minute; the share of a log that several Tasks read is that of the
+one furthest behind.  What an edge stage reads is the edge's to tell.  Not here: what the share is (kafka/retention.py),
+when to look (metrics.py).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from murmurate.agents.kafka.retention import used
 from murmurate.agents.kafka.task import Task
 from murmurate.agents.observe.families import gauge
 
+FIRST_MS: Final = 10_000
 EVERY_MS: Final = 60_000
 
 
@@ -24,14 +26,15 @@ class RetentionUsed:
     """The shares as of the last look. `now_ms`: the wall clock."""
 
     def __init__(self, now_ms: Callable[[], int]) -> None:
-        self._now_ms, self._next = now_ms, 0
+        self._now_ms, self.due_ms = now_ms, now_ms() + FIRST_MS
+        """`due_ms`: when it is to be looked at next."""
         self.shares: dict[tuple[str, Place], float] = {}
         """By stage and log."""
 
     async def look(self, client: Client, everything: Reader, tasks: Iterable[Task]) -> None:
         """Learn them, if it is time. everything: a reader of what is not committed too."""
         now, needed = self._now_ms(), dict[str, dict[Place, int]]()
-        if now < self._next:
+        if now < self.due_ms:
             return
         for task in (task for task in tasks if task.life is Life.LIVE):
             of_stage = needed.setdefault(task.wiring.stage, {})
@@ -43,7 +46,7 @@ class RetentionUsed:
             for stage, starts in needed.items()
             for place, (share, _) in (await used(client, everything, starts, now)).items()
         }
-        self._next = now + EVERY_MS
+        self.due_ms = now + EVERY_MS
 
     def gauge(self, tasks: Iterable[Task]) -> GaugeMetricFamily:
         """The shares of the logs that these Tasks read, by what they need themselves."""

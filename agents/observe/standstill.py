@@ -25,6 +25,7 @@ from murmurate.agents.kafka.worker import Worker
 from murmurate.agents.observe.families import gauge
 from murmurate.agents.observe.metrics import Metrics
 from murmurate.config.overdue import REPEATED, allowed_ms, overdue
+from murmurate.topics.names import STAGES
 
 LOOK_S: Final = 15.0
 AWAY_S: Final = 10.0
@@ -95,15 +96,18 @@ class Standstill:
 
 
 class StandstillGauges(Collector):
-    """The numbers behind the lines."""
+    """The numbers behind the lines: of the edge's stages, or of the others."""
 
-    def __init__(self, still: Standstill) -> None:
-        self._still = still
+    def __init__(self, still: Standstill, *, edge: bool) -> None:
+        self._still, self._is_edge = still, edge
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """As they are now."""
         silent, nobodys = gauge("murmurate_brokers_silent_seconds"), gauge("murmurate_partitions_unowned")
-        silent.add_metric((), self._still.silent_s)
         for stage, partitions in self._still.unowned.items():
-            nobodys.add_metric((stage,), len(partitions))
-        yield from (silent, nobodys)
+            if (STAGES[stage] == "edge") == self._is_edge:
+                nobodys.add_metric((stage,), len(partitions))
+        if not self._is_edge:
+            silent.add_metric((), self._still.silent_s)
+            yield silent
+        yield nobodys

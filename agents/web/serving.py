@@ -66,7 +66,8 @@ async def serve_worker(
     """Serve what belongs to a worker's zones, before it runs. ListenError if an address cannot be had."""
     metrics.fed = deployment.time.clock == "feed"
     still = Standstill(worker, metrics, watched)
-    metrics.add(StandstillGauges(still), edge=False)
+    metrics.add(StandstillGauges(still, edge=False), edge=False)
+    metrics.add(StandstillGauges(still, edge=True), edge=True)
     metrics.add(SkewGauges(worker.clock), edge=False)
     if worker.doors is not None:
         metrics.add(TickGauges(worker.doors), edge=True)

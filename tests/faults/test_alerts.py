@@ -27,7 +27,7 @@ from tests.test_docker import PROMETHEUS, installed
 pytestmark = pytest.mark.faults
 DEPLOYMENT = deployment(periods=4, partitions=2)
 WORKER: Final = '{job="murmurate", instance="one"}'
-STAGES: Final = ("perturb", "shuffle", "aggregate", "publish")
+STAGES: Final = ("shuffle", "aggregate", "publish")
 OWNED: Final = {f'murmurate_partitions_unowned{{job="murmurate", stage="{stage}"}}': "0x200" for stage in STAGES}
 QUIET: Final = {f"up{WORKER}": "1x200", **OWNED}
 FIRES: Final[dict[str, dict[str, str]]] = {
@@ -42,6 +42,19 @@ FIRES: Final[dict[str, dict[str, str]]] = {
         f"murmurate_source_transaction_seconds{WORKER}": "0+60x200",
         f"murmurate_source_transaction_limit_seconds{WORKER}": "900x200",
     },
+    "MurmurateRetentionRunsOut": {'murmurate_retention_used_ratio{topic="raw", partition="0"}': ".9x200"},
+    "MurmurateClockWrong": {
+        f"murmurate_clock_skew_seconds{WORKER}": "-2x200",
+        f"murmurate_clock_skew_limit_seconds{WORKER}": "1x200",
+    },
+    "MurmurateEventsLate": {'murmurate_late_share{stream="screen", stage="door"}': ".5x200"},
+    "MurmurateTickWaits": {'murmurate_tick_waits_seconds{topic="clicks", partition="0"}': "0+15x200"},
+    "MurmurateDoorAhead": {
+        'murmurate_door_ahead_seconds{job="murmurate", instance="one", topic="clicks", partition="0"}': "7200x200",
+        f"murmurate_clock_skew_limit_seconds{WORKER}": "1x200",
+    },
+    "MurmurateAuditViolation": {'murmurate_audit_violations{kind="lost"}': "1x200"},
+    "MurmurateUnaudited": {"murmurate_audit_unaudited_seconds": "0+15x200"},
     "MurmurateReleaseLate": {'murmurate_release_age_seconds{stream="screen"}': "0+15x200"},
     "MurmuratePromiseBroken": {'murmurate_epsilon_spent_max{stream="screen"}': "2x200"},
 }

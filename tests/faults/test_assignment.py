@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-from aiokafka.admin import NewPartitions
-
-from murmurate.agents.kafka.client import Place, Write, member
+from murmurate.agents.kafka.client import Place, Write
 from murmurate.agents.kafka.state import StateRecord, state_key
 from murmurate.agents.stages.stage import Log
 from tests.faults.deployed import Deployed
@@ -51,19 +48,3 @@ def test_a_state_that_is_none_of_ours_ends_the_worker_with_one_line_and_exit_1(
     (line,) = [line for line in worker.lines() if line["level"] == "ERROR" and "logger" not in line]
     assert line["message"].startswith("StateError: ")
     assert "Traceback" not in worker.said()
-
-
-def test_source_partitions_that_are_added_end_the_worker_with_the_reason(
-    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(member, "METADATA_MS", 200)
-
-    async def added() -> str:
-        async with inside(deployed, ("edge",)) as this:
-            await this.ready()
-            async with deployed.client.admin() as admin:
-                await admin._admin.create_partitions({f"{deployed.plan.name}.events": NewPartitions(total_count=4)})
-            return await this.failure()
-
-    name = f"{deployed.plan.name}.events"
-    assert asyncio.run(added()).startswith(f"TopicsError: door: found source partitions {name} 2, {name} 3; allowed: ")

@@ -90,7 +90,7 @@ def events() -> list[Bad]:
     usual: dict[str, Any] = {"stream": "screen", "user": "stranger", "time": 1_790_000_000_000, "value": "home"}
     return [
         Bad(b"", "json"),
-        Bad(None, "json", b"a key"),
+        Bad(None, None, b"a key"),  # a mark of deletion is no event and no mistake
         Bad(b"no event", "json", b"a key", [("traceparent", b"00-1-2-01")]),
         Bad(orjson.dumps(usual | {"user": "", "more": "x" * 70_000}), "size"),  # with a user it would show who that is
         Bad(orjson.dumps(usual | {"stream": "nobody"}), "stream"),

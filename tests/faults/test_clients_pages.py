@@ -1,5 +1,6 @@
 """docs/PRODUCING.md, docs/SUBSCRIBING.md and docs/ACCESS.md, run: every Python block, every record and table of the
-file, and in `make faults` Kafka's own console tools too.  kcat is shown there and is not on every machine.
+file, and in `make faults` Kafka's own console tools too.  The Python of subscribers runs in test_foreign_consumer.py.
+kcat is shown on these pages and is not on every machine.
 """
 
 from __future__ import annotations
@@ -26,28 +27,15 @@ from tests.config.deployments import small
 from tests.faults.broker import QUICK_JVM, Broker
 from tests.faults.deployed import Deployed
 from tests.faults.jars import jars, java
+from tests.faults.pages import DOCS, blocks, run
 from tests.faults.recordings import deployment, recording
 
-DOCS = Path(__file__).parents[2] / "docs"
-DEPLOYMENT = deployment(periods=4, partitions=2) + "\n[releases]\nlatest = true\n"
+DEPLOYMENT = deployment(periods=4, partitions=2)
 PERIODS = 6
 TOOLS = {
     "kafka-console-producer.sh": "org.apache.kafka.tools.ConsoleProducer",
     "kafka-console-consumer.sh": "org.apache.kafka.tools.consumer.ConsoleConsumer",
 }
-
-
-def blocks(page: str, kind: str) -> list[str]:
-    text = (DOCS / page).read_text(encoding="utf-8")
-    return re.findall(rf"^```{kind}\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
-
-
-def run(block: str, deployed: Deployed, broker: Broker) -> str:
-    """A Python block as a program of its own, on this broker and deployment; what it prints."""
-    text = block.replace("localhost:9092", broker.bootstrap).replace("shop", deployed.plan.name)
-    ended = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
 
 
 def tool(line: str, deployed: Deployed, broker: Broker) -> str:
@@ -100,31 +88,6 @@ def test_the_pointers_for_a_shipper_read_its_record(shipper: str) -> None:
     found = EventReader({"spent": made.domain}, made.fields).read([record.strip().encode()])
     assert (found.time.tolist(), found.refusals) == ([1_794_992_412_480], ())
     assert found.code.tolist() == [8192]  # 12.5 of 100, in 65 536ths
-
-
-def test_a_subscriber_reads_releases_by_their_key_and_the_table_has_the_newest_of_each_name(
-    deployed: Deployed, broker: Broker, tmp_path: Path
-) -> None:
-    source = str(recording(tmp_path / "clicks.jsonl", users=400, periods=PERIODS))
-    wanted = deployed.expected(source)
-    (spare := tmp_path / "spare").mkdir()
-    worker, feed = deployed.worker(env={"TMPDIR": str(spare)}), deployed.feed(source)
-    assert deployed.releases(len(wanted)) == wanted, deployed.blame([], wanted)
-    assert feed.wait() == 0
-    follow, table = blocks("SUBSCRIBING.md", "python")
-    said = [json.loads(release) for release in wanted]
-    assert run(follow, deployed, broker).splitlines() == [
-        f"screen {one['start']} {one['decision']} {one['estimate']}" for one in said[:3]
-    ]
-    assert {got.key for got in deployed.everything("releases")} == {b"screen"}
-    newest = said[-1]
-    assert sorted(run(table, deployed, broker).splitlines()) == sorted(
-        f"screen {name} {newest['t']} {value} {newest['stderr'][name]}" for name, value in newest["estimate"].items()
-    )
-    assert len(deployed.everything("releases.latest")) == len(wanted) * len(newest["estimate"])
-    worker.kill()
-    assert list(spare.iterdir()) == []  # whoever is killed leaves no folder behind
-    assert {path.name for path in deployed.folder.iterdir() if path.is_dir()} == {"spare"}
 
 
 @pytest.mark.faults

@@ -1,4 +1,6 @@
-"""A subscriber in another language: plain Kafka, the topic's name and the published schema are all it needs."""
+"""Subscribers outside: plain Kafka, the topic's name and the published schema are all that they need, in Java as in the
+Python of docs/SUBSCRIBING.md.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,10 @@ from aiokafka import AIOKafkaProducer
 from tests.faults.broker import Broker
 from tests.faults.deployed import Deployed
 from tests.faults.jars import compiles, jars, java
+from tests.faults.pages import blocks, run
 from tests.faults.recordings import deployment, recording
 
-DEPLOYMENT = deployment(periods=4, partitions=2)
+DEPLOYMENT = deployment(periods=4, partitions=2) + "\n[releases]\nlatest = true\n"
 
 TESTS = Path(__file__).parent.parent
 PROGRAM = TESTS / "foreign" / "Releases.java"
@@ -60,14 +63,32 @@ def test_a_subscriber_in_java_sees_each_period_once_as_replayed_and_nothing_that
     wanted = deployed.expected(source)
     aborted = altered(wanted[0], t=10**6)
     asyncio.run(write(deployed, broker.bootstrap, aborted, commit=False))
-    deployed.worker()
-    feed = deployed.feed(source)
+    (spare := tmp_path / "spare").mkdir()
+    worker, feed = deployed.worker(env={"TMPDIR": str(spare)}), deployed.feed(source)
     assert deployed.releases(len(wanted)) == wanted
     assert feed.wait() == 0
     asyncio.run(write(deployed, broker.bootstrap, aborted, commit=False))
+    worker.kill()
+    assert list(spare.iterdir()) == []  # whoever is killed leaves no folder behind
+    in_python(deployed, broker, wanted)
     ended = subscriber(deployed, broker.bootstrap, len(wanted))
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.splitlines() == [line(release) for release in wanted]
+
+
+def in_python(deployed: Deployed, broker: Broker, wanted: list[bytes]) -> None:
+    """Let the programs of docs/SUBSCRIBING.md read the same releases, and the table of the newest ones."""
+    follow, table = blocks("SUBSCRIBING.md", "python")
+    said = [orjson.loads(release) for release in wanted]
+    assert run(follow, deployed, broker).splitlines() == [
+        f"screen {one['start']} {one['decision']} {one['estimate']}" for one in said[:3]
+    ]
+    assert {got.key for got in deployed.everything("releases")} == {b"screen"}
+    newest = said[-1]
+    assert sorted(run(table, deployed, broker).splitlines()) == sorted(
+        f"screen {name} {newest['t']} {value} {newest['stderr'][name]}" for name, value in newest["estimate"].items()
+    )
+    assert len(deployed.everything("releases.latest")) == len(wanted) * len(newest["estimate"])
 
 
 FAULTS = ("a key missing", "an inner key missing", "a key too many")

@@ -121,6 +121,7 @@ async def _retention(deployed: Deployed, this: Inside) -> None:
     name, raw = deployed.plan.name, Place(f"{deployed.plan.name}.raw", 0)
     source = Place(f"{name}.events", 0)
     async with deployed.client.reader(aborted=True) as everything:
+        this.metrics.retention.due_ms = 0
         await this.metrics.retention.look(deployed.client, everything, this.worker.tasks)
         days = 86_400_000
         needed = {raw: 0, source: 0, Place(source.topic, 1): 0}

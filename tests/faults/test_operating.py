@@ -42,7 +42,7 @@ def test_every_command_of_the_operating_guide_works(
     if part == "day":
         found = found[: found.index("wait $one") + 1]
         assert len(found) > 25
-    ports = {port: str(free_port()) for port in ("8000", "8001")}
+    ports = {port: str(free_port()) for port in ("8000", "8001", "8002")}
     script = "set -e\n" + "\n".join(found)
     for written, used in ports.items():
         script = script.replace(f"127.0.0.1:{written}", f"127.0.0.1:{used}")

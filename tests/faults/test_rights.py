@@ -50,6 +50,8 @@ MAY = {
                   "state.publish"}),
     "subscribers": ({"releases", "releases.latest"}, set()),
     "operator": ({"closings", "dead.edge", "dead.mixing", "dead.analysis"}, set()),
+    "auditor": ({"raw", "rounds", "closings", "reports", "batches", "tallies", "sums", "state.perturb",
+                 "state.aggregate"}, set()),
     "provision": ({"rounds"}, {"rounds"}),
     "feed": ({"rounds"}, {"ticks", "feed", "rounds"}),
 }  # fmt: skip

@@ -37,7 +37,7 @@ def test_the_control_log_has_one_order_and_keeps_a_window_and_a_horizon() -> Non
 
 def test_raw_rows_leave_the_edge_zone_by_no_topic() -> None:
     readers = {reader for row in TOPICS.values() if row.zone == "edge" for reader in row.readers}
-    assert readers <= {"door", "perturb", "curate", "operator"}
+    assert readers <= {"door", "perturb", "curate", "operator", "auditor"}
 
 
 def test_only_releases_state_and_the_users_own_topic_have_a_key() -> None:

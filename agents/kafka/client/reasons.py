@@ -128,7 +128,7 @@ class _Broker:
     async def _logins(self, connection: AIOKafkaConnection) -> list[str]:
         """The logins that it takes here; none where nobody logs in."""
         try:
-            answer = await connection.send(SaslHandShakeRequest(_ANY))
+            answer: Any = await connection.send(SaslHandShakeRequest(_ANY))
         except _UNREACHED:
             return []
         return sorted(answer.enabled_mechanisms)

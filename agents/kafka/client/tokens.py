@@ -36,7 +36,7 @@ class TokenFile(AbstractTokenProvider):
         self._path = path
         self._before: str | None = None
 
-    async def token(self) -> str:
+    async def token(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         """The file's first line."""
         try:
             self._before = self._read()
@@ -61,7 +61,7 @@ class TokenText(AbstractTokenProvider):
     def __init__(self, text: str) -> None:
         self._text = text
 
-    async def token(self) -> str:
+    async def token(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         """What the variable held when we began."""
         return usable(self._text.encode(), "kafka.token", "set a new one in its variable, and start again")
 
@@ -72,7 +72,7 @@ class TokenHook(AbstractTokenProvider):
     def __init__(self, name: str, function: Callable[[], Any]) -> None:
         self._name, self._function = name, function
 
-    async def token(self) -> str:
+    async def token(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         """What the function gives; it may take its time, in a thread of its own."""
         where = f"kafka.token_hook: {self._name}"
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -104,18 +104,19 @@ def test_properties_reach_every_client_that_takes_them() -> None:
 
     async def looked_at() -> None:
         client = Client(reached(client=given))
-        reader, writer = client.reader(), client.writer("one")
+        reader, producer = client.reader(), cast("Any", client.writer("one")._producer)
         member = client.member("group", ["topic"], "one", object())  # type: ignore[arg-type]
         seen: Any = reader._consumer
         assert (seen._fetch_max_wait_ms, seen._fetch_max_bytes, seen._max_partition_fetch_bytes) == (
             300, 2 << 20, 1 << 20,
         )  # fmt: skip
         assert seen._isolation_level == "read_committed"
-        assert writer._producer._txn_manager.transaction_timeout_ms == 15_000
+        assert producer._txn_manager.transaction_timeout_ms == 15_000
         assert (member._consumer._session_timeout_ms, member._consumer._heartbeat_interval_ms) == (30_000, 3_000)
         assert member._consumer._rebalance_timeout_ms == 20_000
-        for each in (seen, writer._producer, member._consumer, client.sender()._producer, client.admin()._admin):
-            inner = each._client if hasattr(each, "_client") else each.client
+        for each in (seen, producer, member._consumer, client.sender()._producer, client.admin()._admin):
+            found: Any = each
+            inner = found._client if hasattr(found, "_client") else found.client
             assert (inner._client_id, inner._metadata_max_age_ms) == ("shop-7", 60_000)
             assert inner._connections_max_idle_ms == 50_000
 

@@ -162,6 +162,22 @@ def test_a_measurement_during_which_the_clock_was_set_counts_for_nothing() -> No
     assert clock.skew is None
 
 
+def test_a_process_that_waits_for_a_processor_between_two_looks_suspects_no_clock() -> None:
+    brokers = Brokers()
+    clock = compared(brokers)
+    asyncio.run(once(clock, brokers))
+    real, pauses = brokers.now_ms, [2000, 3000, 0]
+
+    def paused() -> int:
+        now = real()
+        brokers.elapsed_ms += pauses.pop(0) if pauses else 0
+        return now
+
+    clock._now_ms = paused
+    assert clock.now() == TRUE_MS + 5000
+    assert not pauses
+
+
 def test_the_record_says_what_was_measured_before_for_status() -> None:
     brokers = Brokers()
     brokers.ahead_ms = 1500

@@ -78,7 +78,7 @@ def test_a_partition_that_nobody_has_is_named_and_counted_while_the_group_is_sta
             return self.state, {"one": frozenset({Place("shop.reports", 1)})}
 
     group = Group()
-    metrics.add(StandstillGauges(still), edge=False)
+    metrics.add(StandstillGauges(still, edge=False), edge=False)
     asyncio.run(still._look(cast(Any, group)))
     assert still.lines() == ["shuffle: nobody has 2 of its source partitions (0, 2)"]
     found = {(s.name, *s.labels.values()): s.value for family in metrics.public.collect() for s in family.samples}

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from murmurate.agents.audit.findings import Audit
-from murmurate.agents.audit.people import people_of
+from murmurate.agents.audit.people import PeopleAtPartition
 from murmurate.agents.stages.perturb import Perturb
 from murmurate.agents.stages.stage import Log, Record
 from murmurate.errors import MurmurateError
-from murmurate.topics.codec import encode
+from murmurate.topics.block import RawBlock
+from murmurate.topics.codec import decode_record, encode
 from tests.agents.stages.hands import RAW, Hand, perturb, progress, pseudonyms, rows
 from tests.agents.world import KEYS, SECOND, TOPIC, deployment, stream
 
@@ -31,7 +32,7 @@ def closed(clocks: Clocks) -> dict[int, int]:
     times: dict[int, int] = {}
     begun: int | None = None
     for number, (partition, time) in enumerate(clocks):
-        times[partition] = max(time, times.get(partition, 0))
+        times[partition] = time
         if all(p in times for p in range(AT_FIRST)):
             reached = max(0, min(times.values()) - 500) // SECOND
             begun = reached if begun is None else begun
@@ -75,9 +76,10 @@ def test_periods_close_at_the_same_records_wherever_a_successor_begins(clocks: C
 @given(clocks=SHOWN)
 def test_devices_and_auditor_close_by_the_same_rule(clocks: Clocks) -> None:
     assert folded(fresh(), clocks) == closed(clocks)
-    log = [encode(progress(time, partition)) for partition, time in clocks]
-    _, said = people_of(PLAN, SCREEN, KEYS.edge.devices, lambda *_: log, 0, {TOPIC: AT_FIRST}, Audit())
-    assert said == closed(clocks)
+    people = PeopleAtPartition(PLAN, SCREEN, KEYS.edge.devices, 0, {TOPIC: AT_FIRST})
+    said = [(t, n) for n, (partition, time) in enumerate(clocks) for t in people.tick(progress(time, partition), n)]
+    assert dict(said) == closed(clocks)
+    assert len(said) == len(closed(clocks))
 
 
 def test_events_of_a_new_door_for_periods_that_are_over_are_nobodys() -> None:
@@ -88,9 +90,14 @@ def test_events_of_a_new_door_for_periods_that_are_over_are_nobodys() -> None:
     stage = hand.stage
     assert isinstance(stage, Perturb)
     assert (stage.users, stage.edge_counts["screen", "late"]) == (1, 2)
-    log = [encode(progress(0)), encode(progress(10_500)), *events]
-    people, _ = people_of(PLAN, SCREEN, KEYS.edge.devices, lambda *_: log, 0, {TOPIC: 1}, Audit())
-    assert list(people) == [users[2].tobytes()]
+    people = PeopleAtPartition(PLAN, SCREEN, KEYS.edge.devices, 0, {TOPIC: 1})
+    for number, time in enumerate((0, 10_500)):
+        people.tick(progress(time), number)
+    for event in events:
+        block = decode_record(event)
+        assert isinstance(block, RawBlock)
+        people.take(block)
+    assert people.users(np.arange(len(people))).tolist() == [users[2].tolist()]
 
 
 def test_a_new_door_holds_periods_back_from_its_first_word_on() -> None:

@@ -82,6 +82,7 @@ NOT_IN_IT: Final[dict[str, tuple[Any, str]]] = {
     "population.enrol": (None, "of local streams, whose users are asked"),
     "population.forget_after": ("8d", "of local streams: when a user's events count is kept for curator.window"),
     "population.users": (77, "of local streams: what is planned for"),
+    "time.skew": ("1m", "how far a worker's clock may be off: its ticks, not what they close"),
     "time.patience": ("1m", "of rounds: nobody is asked about a central stream, and no period is closed without all"),
     **{f"kafka.{name}": (other, "how records travel, not what they say") for name, other in {
         "brokers": ["other:9092"], "replication": 3, "targets": 2, "security": "ssl", "username": "anna",
