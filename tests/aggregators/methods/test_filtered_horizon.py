@@ -13,10 +13,7 @@ from murmurate.aggregators.methods.horizons import HorizonMethod
 from murmurate.aggregators.methods.method import Answer, Decision, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import method
-from murmurate.aggregators.trees.residue import NodeEstimate, ResidueEstimates
-from murmurate.aggregators.trees.residue_filter import FREE, Motion, ResidueFilter
-from murmurate.randomizers import ParameterError, SnapshotError
-from murmurate.randomizers.residue_tree import ResidueTree
+from murmurate.randomizers import ParameterError
 from tests.aggregators.methods.test_horizons import USERS, answered, setting, truth
 from tests.cases import every
 
@@ -100,25 +97,9 @@ def test_a_crash_between_any_two_calls_changes_nothing() -> None:
         assert torn.vector.best.variance.tolist() == calm.vector.best.variance.tolist()
 
 
-def test_values_that_are_free_in_each_period_are_least_squares() -> None:
-    tree, rng = ResidueTree(13, 2, every=True), np.random.default_rng(8)
-    free = ResidueFilter(tree, 3, 1.0, motions=[Motion(FREE, None, 0.5, 1)])
-    for _ in range(2):
-        plain = ResidueEstimates(tree, 3)
-        for step in range(1, tree.periods + 1):
-            told = [NodeEstimate(h, q, rng.normal(size=3), 1.0 + h) for h, q in tree.ending(step)]
-            wanted = plain.close(told)
-            found = free.close(told)
-            np.testing.assert_allclose(found.estimate, wanted.estimate, atol=2e-3)
-            np.testing.assert_allclose(found.variance, wanted.variance, rtol=2e-3)
-
-
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ParameterError, match="revise: found 8 with a filter"):
         MethodOptions("sao2", **OWN, filter="adaptive", revise=8)
     wide = Setting(Frequency.of_size(80, says_none=False), 2_000_000, 9, 576, FIRST, bytes(32), min_batch=100)
     with pytest.raises(ParameterError, match="80 coordinates; allowed: up to 64"):
         method(MethodOptions("sao2", **OWN, filter="adaptive"), wide)
-    tree = ResidueTree(4, 2, every=True)
-    with pytest.raises(SnapshotError, match="allowed"):
-        ResidueFilter(tree, 2, 1.0).load(ResidueFilter(tree, 3, 1.0).arrays())
