@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ def errors(values: np.ndarray, periods: int, changes: int, d: int, seed: int) ->
     rng, users = np.random.default_rng(seed), values.shape[1]
     key = hashlib.sha256(b"%d" % seed).digest()
     setting = Setting(Frequency.of_size(d, says_none=False), 10**6, periods, SLOTS, first_t=0, seed=key, min_batch=100)
-    options = {"horizon": str(periods), "changes": str(changes), "users": str(users)}
+    options: dict[str, Any] = {"horizon": str(periods), "changes": str(changes), "users": str(users)}
     machine, slots = method(MethodOptions("sao2", **options, filter="adaptive"), setting), rng.integers(0, SLOTS, users)
     found = np.full((4, len(values), d), np.nan)
     for t, now in enumerate(values):
