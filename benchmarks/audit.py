@@ -2,8 +2,8 @@
 
 Users in two raw partitions each say something in every period, w = 20, d = 16; LBU asks everybody in each period and
 LPU a twentieth of them.  The logs of such a run are played to an auditor in the order in which they were written, by
-CPU time: in `follow` it settles after every period, `at once` is the audit of logs that have ended.  The auditor before
-this one judged reports one by one; `before` is its rate over 1/50 of the users, and stands in no other run.
+CPU time: in `follow` it settles again and again, `at once` is the audit of logs that have ended.  The auditor of commit
+a57ad1f0 judged user by user: 4 468, 4 161 and 737 reports a second of the same three runs with 2 000 users.
 """
 
 from __future__ import annotations

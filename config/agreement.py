@@ -26,6 +26,7 @@ FREE: Final = frozenset({"privacy.min_batch", "time.future_ms", "time.patience_m
 REMEDIES: Final[Mapping[str, str]] = {
     "time.clock": ", for life, since its periods lie in that clock's time: the other clock needs a deployment of "
     "another name, with topics of its own",
+    "until": ", as `murmurate config apply` writes it into the file",
 }
 """What to do instead, where it is not plain from the two values."""
 ABSENT: Final = "nothing"
@@ -221,7 +222,8 @@ def successor(
         return Config(number=1, values={**found, **sources}, secrets=secrets)
     kept = {key: value for key, value in agreed.values.items() if key.startswith(SOURCES)}
     found = {**found, **sources, **kept}
-    next_one = Config(number=agreed.number, values=found, secrets={**agreed.secrets, **secrets})
+    until = agreed.until if found == agreed.values else None
+    next_one = Config(number=agreed.number, values=found, secrets={**agreed.secrets, **secrets}, until=until)
     return agreed if next_one == agreed else next_one.model_copy(update={"number": agreed.number + 1})
 
 
@@ -231,6 +233,14 @@ def refused(agreed: Config | None, wanted: Config) -> list[Difference]:
         return []
     found = differences(agreed, wanted.values, wanted.secrets)
     return [one for one in found if not one.free]
+
+
+def of_another(agreed: Config, secrets: Mapping[str, str]) -> tuple[str, ...]:
+    """The secrets by which somebody else's deployment of the same name shows: all that are known here and last for the
+    life of a deployment are others in the record.  None where even one is the same.
+    """
+    lasting = tuple(sorted(n for n in secrets.keys() & agreed.secrets.keys() if f"secrets.{n}" not in FREE))
+    return lasting if len(lasting) > 1 and all(secrets[n] != agreed.secrets[n] for n in lasting) else ()
 
 
 def _text(said: object) -> str:

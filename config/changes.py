@@ -42,6 +42,7 @@ CENTRAL: Final = (
 )
 KIND: Final = "users randomize reports of a local stream, and the edge sums a central one: another promise"
 AGREE: Final = "workers compare it: `murmurate topics create` writes it down, then they are restarted"
+APPLY: Final = "`murmurate config apply` says from when on, and workers are restarted one by one until then"
 EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "schema": ("free", "the form of the file"),
     "name": ("refused", "another name is another deployment: topics, keys and budgets of its own"),
@@ -49,19 +50,18 @@ EXPLAINED: Final[Mapping[str, tuple[Effect, str]]] = {
     "privacy.fakes": ("revision", "estimates take out another number of fakes: a new revision of every local stream"),
     "privacy.delta": ("free", CLAIMED),
     "privacy.assumed_corrupt": ("free", CLAIMED),
-    "privacy.min_batch": (
-        "free",
-        "stop all mixing and analysis workers, so that they decide alike; `murmurate topics create`; start them",
-    ),
+    "privacy.min_batch": ("free", f"rounds about periods that begin from then on are judged by it. {APPLY}"),
     "curator.*": ("refused", f"{CENTRAL}; {ANOTHER}"),
     "population.enrol": ("revision", REVISION),
     "population.users": ("free", "what `check` and `plan` take for the number of users"),
     "population.forget_after": ("revision", "who is asked changes: a new revision of every stream"),
     "time.lateness": ("refused", RECOVERY),
     "time.clock": ("refused", "periods would be those of another time"),
-    "time.future": ("free", f"the door judges events that come from then on by it. {AGREE}"),
+    "time.future": ("free", f"the door judges events that come from then on by it. {APPLY}"),
     "time.skew": ("free", RESTART),
-    "time.patience": ("free", f"rounds that are asked from then on have it. {AGREE}"),
+    "time.patience": ("free", f"rounds that are asked from then on have it. {APPLY}"),
+    "until": ("free", APPLY),
+    "until.*": ("free", APPLY),
     "kafka.targets": ("refused", SHAPE),
     "kafka.replication": ("free", "topics keep the copies they have, and workers want at least as many as it says"),
     "kafka.*": ("free", RESTART),
@@ -200,7 +200,7 @@ def compare_agreement(agreed: Config, plan: Plan, secrets: Mapping[str, str], *,
         last = one.key.rpartition(".")[2]
         fact = FACTS.get(one.key, f"streams.*.{last}")
         key = KEYS.get(fact, one.key if stream is None else last)
-        effect: tuple[Effect, str] = "free", AGREE
+        effect: tuple[Effect, str] = "free", AGREE if one.key.startswith("secrets.") else APPLY
         if one.free:
             pass
         elif f"streams.{stream}.model" in agreed.values or stream in {each.name for each in plan.central}:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Generic, Literal, TypeVar
 
@@ -20,6 +20,7 @@ from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import kind_of
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
+from murmurate.config.until import HeldUntil
 from murmurate.randomizers.frequency.appended import AUE
 from murmurate.randomizers.terms import Division, StreamTerms, Terms
 from murmurate.randomizers.thresholds import MICRO
@@ -275,6 +276,19 @@ class Plan:
     """Whether the newest release of each name has a row in a compacted topic."""
     skew_ms: int = 1000
     """How far a worker's clock may be from the brokers'."""
+    until: HeldUntil | None = None
+    """What holds before the values above do."""
+
+    def at(self, time_ms: int) -> Plan:
+        """The plan as it holds at a time: for a period, that of its beginning."""
+        held = self.until
+        if held is None or time_ms >= held.time_ms:
+            return self
+        return replace(
+            self, until=None, min_batch=self.min_batch if held.min_batch is None else held.min_batch,
+            future_ms=self.future_ms if held.future_ms is None else held.future_ms,
+            patience_ms=self.patience_ms if held.patience_ms is None else held.patience_ms,
+        )  # fmt: skip
 
     @property
     def everything(self) -> tuple[AnyStreamPlan, ...]:

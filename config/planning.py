@@ -34,6 +34,7 @@ from murmurate.config.mixed import mixed
 from murmurate.config.plan import Plan, StreamPlan
 from murmurate.config.planning_central import digest_of, source_of
 from murmurate.config.settings import Deployment
+from murmurate.config.until import HeldUntil
 from murmurate.randomizers import Faked, Question
 from murmurate.randomizers.fakes import fakes_variance
 from murmurate.randomizers.terms import MAX_SLOTS
@@ -77,6 +78,7 @@ def plan(deployment: Deployment) -> Plan:
         users=population.users,
         central=tuple(deployment.central_plan(name) for name in sorted(deployment.central)),
         latest=deployment.releases.latest,
+        until=None if (u := deployment.until) is None else HeldUntil(u.time, u.min_batch, u.future, u.patience),
     )
     made.terms({})  # they cannot be built if they could spend more than epsilon
     made = replace(made, streams=tuple(_at_target(made, one) for one in made.streams))

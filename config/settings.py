@@ -32,6 +32,7 @@ from murmurate.config.promises import CuratorTable, PrivacyTable
 from murmurate.config.quantities import MAX_W, Duration, shortest
 from murmurate.config.streams import ConfigTable
 from murmurate.config.unprotected import undeclared
+from murmurate.config.until import UntilTable
 from murmurate.randomizers.terms import MAX_SLOTS
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.names import NAME_PATTERN, STREAM_PATTERN, TOPICS
@@ -132,6 +133,8 @@ class Deployment(ConfigTable):
     secrets: SecretsTable = SecretsTable()
     web: Web = Web()
     releases: ReleasesTable = ReleasesTable()
+    until: UntilTable | None = None
+    """What holds until an instant, while values change: `murmurate config apply` writes it."""
     streams: dict[Annotated[str, STREAM_NAME], AnyStream]
     """What is measured, a table [streams.NAME] each."""
 

@@ -3,7 +3,7 @@
 `names`     the topic table: key, cleanup, retention, zone; `topic("shop", "raw")`
 `block`     columns in blocks: `encode_raw`, `encode_reports`, `encode_batch`, `encode_tally`, `encode_sums`,
             `decode`
-`messages`  the control records: Start, Config, Round, GiveUp, Close, Settled, Progress, Done, Seal, Tally,
+`messages`  the control records: Start, Config, Round, GiveUp, Close, Settled, Progress, Quiet, Done, Seal, Tally,
             TallyInBlocks, Dead
 `curated`   what the curator says of central streams: Curated
 `release`   the release, and in `promises` what it says of its promise
@@ -38,13 +38,14 @@ from murmurate.topics.messages import (
     TallyInBlocks,
 )
 from murmurate.topics.names import TOPICS, topic
+from murmurate.topics.quiet import Quiet
 from murmurate.topics.release import Release
 from murmurate.topics.schemas import schema
 from murmurate.topics.slots import Slots
 
 __all__ = [
     "TOPICS", "Bits", "Categories", "Close", "Columns", "Config", "Curated", "Dead", "Domain", "Done", "EventReader",
-    "Fields", "GiveUp", "Grid", "Items", "Latest", "Measured", "Progress", "Reason", "Rejected", "Release", "Round",
-    "Row", "Seal", "Settled", "Signed", "Slots", "Start", "Tally", "TallyInBlocks", "WireError",
+    "Fields", "GiveUp", "Grid", "Items", "Latest", "Measured", "Progress", "Quiet", "Reason", "Rejected", "Release",
+    "Round", "Row", "Seal", "Settled", "Signed", "Slots", "Start", "Tally", "TallyInBlocks", "WireError",
     "decode", "decode_record", "encode", "kind_of", "schema", "topic",
 ]  # fmt: skip

@@ -32,11 +32,12 @@ from murmurate.topics.messages import (
     TallyInBlocks,
     Tick,
 )
+from murmurate.topics.quiet import Quiet
 from murmurate.topics.release import Release
 
 MESSAGES: Final[tuple[type[Message], ...]] = (
-    Start, Config, Round, GiveUp, Close, Settled, Progress, Tick, Done, Seal, Tally, TallyInBlocks, Curated, Release,
-    Latest, Dead,
+    Start, Config, Round, GiveUp, Close, Settled, Progress, Quiet, Tick, Done, Seal, Tally, TallyInBlocks, Curated,
+    Release, Latest, Dead,
 )  # fmt: skip
 """Every class of message."""
 MAX_MESSAGE: Final = 1_000_000

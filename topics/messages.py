@@ -3,9 +3,9 @@
 Contract: a round says everything a device needs and holds no instant, host or broker setting, so its digest is the
 same wherever and whenever it is opened (ARCHITECTURE section 2). The others name their round by that digest. The class
 is the schema.
-Not here: what the curator says (curated.py), releases (release.py), blocks (block.py).
+Not here: quiet doors (quiet.py), what the curator says (curated.py), releases (release.py), blocks (block.py).
 
-    rounds    Start, Config, Round, GiveUp, Close, Settled       raw      Progress
+    rounds    Start, Config, Round, GiveUp, Close, Settled       raw      Progress, Quiet
     ticks     Tick, to the door                         feed     Progress, to publish: topics under the feed's clock
     reports   Done                                      batches  Seal
     tallies   Tally, TallyInBlocks                      dead.*   Dead
@@ -22,6 +22,7 @@ import orjson
 from pydantic import AfterValidator, Field, PlainSerializer, model_validator
 
 from murmurate.topics.block import COUNTS_PER_BLOCK
+from murmurate.topics.config_parts import ConfigUntil, Setting, SettingValue
 from murmurate.topics.message import (
     SAFE_INTEGER,
     Contributors,
@@ -117,8 +118,6 @@ class Start(Message, tag="murmurate/start/1"):
     revision: Positive
 
 
-Setting = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_.-]{0,95}$")]
-SettingValue = Annotated[str, Field(max_length=256)] | Annotated[int, Field(ge=-SAFE_INTEGER, le=SAFE_INTEGER)]
 Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 
 
@@ -133,6 +132,8 @@ class Config(Message, tag="murmurate/config/1"):
     """Everything that shapes rounds, batches or time."""
     secrets: Annotated[Mapping[Word, Fingerprint], Field(max_length=32), *Freeze]
     """Fingerprints of 32 random bytes each, as `murmurate keys fingerprint` prints them."""
+    until: ConfigUntil | None = None
+    """What holds before the values do; none where they hold at once."""
 
 
 class Round(Message, tag="murmurate/round/1"):

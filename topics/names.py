@@ -90,7 +90,7 @@ _PIPELINE = (
         ("applications", "feed"), ("door",),
     ),
     Topic(
-        "raw", "blocks of (pseudonym, time, value); progress", None, "fixed for life; by pseudonym", "delete",
+        "raw", "blocks of (pseudonym, time, value); progress, quiet", None, "fixed for life; by pseudonym", "delete",
         Retention(_SHORT, horizons=1), "edge", ("door",), ("perturb", "auditor"),
     ),
     Topic(

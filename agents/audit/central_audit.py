@@ -22,6 +22,7 @@ from murmurate.topics.curated import Curated
 from murmurate.topics.message import Message
 from murmurate.topics.messages import Progress, Start
 from murmurate.topics.names import stream_id
+from murmurate.topics.quiet import Quiet
 
 
 class CentralAudit:
@@ -48,7 +49,7 @@ class CentralAudit:
         match topic, record:
             case "raw", RawBlock() if (name := self._named.get(record.stream)) is not None:
                 self._events[name, partition].take(record)
-            case "raw", Progress():
+            case "raw", (Progress() | Quiet()):
                 for stream in self._plan.central:
                     for due in self._events[stream.name, partition].tick(record, number):
                         self._right[stream.name, partition].append(due)

@@ -19,6 +19,7 @@ from murmurate.config.plan import CentralPlan, Plan
 from murmurate.topics.block import RawBlock
 from murmurate.topics.messages import Progress
 from murmurate.topics.names import stream_id
+from murmurate.topics.quiet import Quiet
 
 Sums = tuple[int, ...]
 Ints = NDArray[np.int64]
@@ -52,11 +53,13 @@ class EventSums:
         if good.any():
             self._waiting.append((halves[good], block.times[good], block.values[good]))
 
-    def tick(self, progress: Progress, number: int) -> Iterator[tuple[int, int, Sums]]:
+    def tick(self, progress: Progress | Quiet, number: int) -> Iterator[tuple[int, int, Sums]]:
         """The door's clock: gives the record, the period and its sums for each that closes with it."""
         if progress.topic != self._stream.topic:
             return
-        self._clocks[progress.partition] = progress.time
+        named = progress.partitions if isinstance(progress, Quiet) else (progress.partition,)
+        for source in named:
+            self._clocks[source] = progress.time
         if not self._all <= self._clocks.keys():
             return
         every = self._stream.every_ms

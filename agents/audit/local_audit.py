@@ -29,6 +29,7 @@ from murmurate.randomizers.sessions.node import Node
 from murmurate.topics.block import Block, RawBlock, ReportBlock
 from murmurate.topics.message import Message
 from murmurate.topics.messages import Done, Progress, Round, Settled, Start
+from murmurate.topics.quiet import Quiet
 
 AnswerAt = tuple[str, int]
 """A round's digest and a contributor."""
@@ -71,9 +72,10 @@ class LocalAudit:
             case "raw", RawBlock() if self._knows_people:
                 for stream in self.plan.streams:
                     self.people[stream.name, partition].take(record)
-            case "raw", Progress() if self._knows_people:
+            case "raw", (Progress() | Quiet()) if self._knows_people:
                 for stream in self.plan.streams:
                     for t in self.people[stream.name, partition].tick(record, number):
+                        self._settled = True  # what is settled may be known long before it closes
                         for digest in self.of_period[stream.name].get(t, ()):
                             self._due(digest, partition)
             case "rounds", Start() if record.stream in self.slots:

@@ -23,6 +23,7 @@ from murmurate.randomizers.thresholds import MICRO
 from murmurate.topics.block import RawBlock
 from murmurate.topics.messages import Progress
 from murmurate.topics.names import stream_id
+from murmurate.topics.quiet import Quiet
 
 Users = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
@@ -117,11 +118,13 @@ class PeopleAtPartition:
             mine = slice(None) if len(several) == 1 else periods == t
             self._value.take(t, rows[mine], times[mine], values[mine])
 
-    def tick(self, progress: Progress, number: int) -> list[int]:
+    def tick(self, progress: Progress | Quiet, number: int) -> list[int]:
         """The door's clock: gives the periods that close with it."""
         if progress.topic != self._stream.topic:
             return []
-        self._clocks[progress.partition] = progress.time  # a partition that was added counts from its first time on
+        named = progress.partitions if isinstance(progress, Quiet) else (progress.partition,)
+        for source in named:  # a partition that was added counts from its first time on
+            self._clocks[source] = progress.time
         if not self._all <= self._clocks.keys():
             return []
         now = max(0, min(self._clocks.values()) - self._plan.lateness_ms) // self._stream.every_ms

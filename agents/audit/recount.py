@@ -100,9 +100,9 @@ class SubBatch:
         of_all = sum(sum(answer.received.values()) for answer in answers.values())
         shared = common(came, rows)
         nobodys = len(rows) - shared
-        small = seal.rejected.undersized
-        withheld = not len(rows) and small and (of_all < plan.min_batch or question.fakes != plan.fakes)
-        if not small and of_all >= plan.min_batch:
+        small, least = seal.rejected.undersized, plan.at(tally.t * plan.stream(tally.stream).every_ms).min_batch
+        withheld = not len(rows) and small and (of_all < least or question.fakes != plan.fakes)
+        if not small and of_all >= least:
             self.nobodys = nobodys
         return (
             seal.received == tally.received == (0 if small else len(came) + nobodys)
@@ -137,7 +137,7 @@ class SubBatch:
             total, good, support = total + n, good + fine, support + mine
         stream = plan.stream(tally.stream)
         agreed = stream.mixed is not None and stream.mixed.question == question.digest.hex() and round_.targets == 1
-        due = agreed and total >= plan.min_batch
+        due = agreed and total >= plan.at(tally.t * stream.every_ms).min_batch
         judged = (round_.config, round_.revision) == (stream.config, stream.revision)  # else by a file that is not here
         if seal.rejected.undersized:
             return not there and not seal.received and not counts.any() and not (judged and due)

@@ -8,6 +8,7 @@ Source: ARCHITECTURE section 5.18.  Not here: which rounds and slots (asked.py).
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Any
 
 import numpy as np
@@ -34,20 +35,18 @@ class HorizonTold:
 
     def __init__(self, horizon: Horizon, first_t: int, levels: dict[int, LevelTold]) -> None:
         self.horizon, self.first_t, self.levels = horizon, first_t, levels
+        self._looks = [horizon.tree.looks(level) for level in range(horizon.tree.levels)]
 
     @property
     def last_t(self) -> int:
         """Its last period."""
         return self.first_t + self.horizon.tree.periods - 1
 
-    def needed(self, since: int) -> set[int]:
-        """The periods whose values its nodes that end after period `since` may look at."""
-        found = set[int]()
-        for level in range(self.horizon.tree.levels):
-            looks = [self.first_t + step - 1 for step in self.horizon.tree.looks(level)]
-            found.update(t for t in looks if t > since)
-            found.update([t for t in looks if t <= since][-1:])
-        return found
+    def before(self, since: int) -> set[int]:
+        """The periods up to `since` at whose values nodes that end later may look: of each level the newest one."""
+        step = since - self.first_t + 1
+        newest = ((looks, bisect_right(looks, step)) for looks in self._looks)
+        return {self.first_t + looks[count - 1] - 1 for looks, count in newest if count}
 
 
 class Transcripts:
@@ -106,8 +105,11 @@ class Transcripts:
             held.levels[level] = LevelTold(rows, np.concatenate([empty, *drawn]), np.full(len(rows), protocol.s))
 
     def needed(self, since: int) -> set[int]:
-        """The periods whose values may be looked at by nodes that end after this period."""
-        return set().union(*(held.needed(since) for held in self._held.values()))
+        """The closed periods at whose values nodes that end after this period may look."""
+        if not self._held:
+            return set()
+        later = {t for t in self._people.closed if t > since}
+        return later.union(*(held.before(since) for held in self._held.values()))
 
     def forget(self, t: int) -> None:
         """Let go of the horizons that end with this period or before it."""

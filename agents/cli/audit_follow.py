@@ -74,6 +74,7 @@ class Teller:
         self._began, self._first, self._spoke = time.monotonic(), 0, 0.0
         self._rate = 0.0
         self._judged = False
+        self._from: dict[str, int | None] = {}
 
     def tell(self, progress: AuditProgress) -> None:
         """What is new, and how far it is."""
@@ -92,6 +93,10 @@ class Teller:
         if self._spoke == 0.0:
             for line in progress.forgotten:
                 click.echo(f"  forgotten {line}"[:80])
+        for stream, t in progress.since_t.items():
+            if t is not None and t != self._from.get(stream):
+                click.echo(f"  {stream}: who had to answer is judged from period {t} on")
+        self._from = dict(progress.since_t)
         if now - self._began >= 1:
             self._rate = (progress.taken - self._first) / (now - self._began)
             self._began, self._first = now, progress.taken

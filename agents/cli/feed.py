@@ -79,7 +79,7 @@ async def _feed(this: Opened, source: Source, speed: float | None, *, again: boo
         bar.update(shown, completed=source.fraction() or 0.0, said=said)
 
     await this.client.wait(WAIT_S)
-    sources = first_sources(await compare(this.client, this.plan, {}, fed=True), this.plan)
+    sources = first_sources((await compare(this.client, this.plan, {}, fed=True)).record, this.plan)
     feeder = Feeder(this.plan, source, this.client, sources, speed, tell, again=again)
     feeding = asyncio.ensure_future(feeder.run())
     for number in (signal.SIGINT, signal.SIGTERM):

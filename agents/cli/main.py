@@ -18,6 +18,7 @@ VERBS = {
     "feed": "write a recording to a source topic, with its own clock",
     "keys": "make secrets, show their fingerprints, say what may be rotated",
     "topics": "make the deployment's topics, describe them, print who may do what",
+    "config": "change values of a deployment that runs, from an instant on",
     "watch": "show the releases of a stream as they come",
     "query": "sums, means, shares and counts over any stretch of time, with errors",
     "status": "show workers, lags, open rounds and last releases",

@@ -28,6 +28,7 @@ from murmurate.agents.mixed_claims import mixed_words, together_words
 from murmurate.agents.shortage import lacking
 from murmurate.config.quantities import age
 from murmurate.topics.release import Release
+from murmurate.topics.times import instant
 
 COLUMNS = 80
 FAILED = 1
@@ -96,6 +97,7 @@ def as_table(found: Status, deployment: str, now_ms: int = 0) -> dict[str, Any]:
             for each in found.streams
         ],
         "config": found.config,
+        "config_from": None if found.until_ms is None else instant(found.until_ms),
         "transactions": [
             {
                 "topic": one.place.topic,
@@ -131,13 +133,7 @@ def lines(found: Status, deployment: str, min_batch: int, now_ms: int = 0, *, se
     for place, n in [each for stage in found.stages for each in stage.lost.items()]:
         what = f"{grouped(n)} offsets were gone before they were read, and skipped"
         yield from _wrapped(f"{place.topic}/{place.partition}: {what}", "lost")
-    written = {each.stage: each.config for each in found.stages if each.config is not None}
-    older = [f"{stage} {number}" for stage, number in written.items() if number < (found.config or 0)]
-    if older:
-        yield from _wrapped(
-            f"{found.config} is in force, and these stages last wrote under an older one: {', '.join(older)}. Restart "
-            "their workers that have not been started since", "config",
-        )  # fmt: skip
+    yield from _config(found, now_ms)
     for stream in found.streams:
         reports = stream.release.reports if stream.release else None
         if reports and (lack := lacking(reports.model_dump(), min_batch)):
@@ -235,3 +231,18 @@ def _wrapped(text: str, verb: str) -> list[str]:
     return textwrap.wrap(
         text, COLUMNS, initial_indent=lead, subsequent_indent=" " * len(lead), break_on_hyphens=False
     )  # fmt: skip
+
+
+def _config(found: Status, now_ms: int) -> Iterator[str]:
+    """Whose workers have not been started since the config record changed, and how long is left for it."""
+    written = {each.stage: each.config for each in found.stages if each.config is not None}
+    older = [f"{stage} {number}" for stage, number in written.items() if number < (found.config or 0)]
+    left_ms = 0 if found.until_ms is None else found.until_ms - now_ms
+    held = "is in force" if left_ms <= 0 else f"holds from {instant(now_ms + left_ms)} on, in {age(left_ms)}"
+    if older:
+        yield from _wrapped(
+            f"{found.config} {held}, and these stages last wrote under an older one: {', '.join(older)}. Restart "
+            "their workers that have not been started since", "config",
+        )  # fmt: skip
+    elif left_ms > 0:
+        yield f"config  {found.config} {held}; every stage has been started again with it"

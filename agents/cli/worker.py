@@ -23,8 +23,9 @@ import click
 import uvloop
 
 from murmurate.agents.cli.deployment import MISTAKES, Opened, config_option, opened
-from murmurate.agents.kafka.agreement import compare, sources_at_first
-from murmurate.agents.kafka.errors import AwayError, BrokerError, TopicsError
+from murmurate.agents.kafka.agreement import Agreed, compare, judged, sources_at_first
+from murmurate.agents.kafka.agreement_watch import AgreementWatch
+from murmurate.agents.kafka.errors import AwayError, BrokerError, FencedError, TopicsError
 from murmurate.agents.kafka.provision import faults, sources
 from murmurate.agents.kafka.topic_watch import TopicWatch
 from murmurate.agents.kafka.topology import Topology, ZoneKeys, zone_keys
@@ -36,7 +37,7 @@ from murmurate.config.errors import ConfigError, Mistake
 from murmurate.config.secrets import ZONE_SECRETS, load, present
 from murmurate.config.settings import SecretName
 from murmurate.errors import MurmurateError, UsageError
-from murmurate.topics.names import ZONES, Zone
+from murmurate.topics.names import ZONES, Zone, topic
 
 FAILED, BROKER = 1, 3
 FIRST_WAIT_S, LONGEST_WAIT_S = 1.0, 8.0
@@ -51,7 +52,9 @@ log = logging.getLogger("murmurate.worker")
 )
 @click.option("--instance", help="The worker's name in its groups, which it keeps after a restart; any by default.")
 def command(config: Path, zones: Sequence[Zone], instance: str | None) -> None:
-    """Run the stages of a zone on Kafka. Exit 0 after SIGTERM, 1 failed, 2 config or secrets, 3 broker."""
+    """Run the stages of a zone on Kafka. Exit 0 after SIGTERM, 1 failed, 2 config, secrets or a name that another
+    worker has, 3 broker, or another worker has its partitions.
+    """
     zones = tuple(zone for zone in ZONES if zone in zones) or ZONES
     configure()
     this = opened(config)
@@ -108,6 +111,9 @@ async def _run(this: Opened, zones: Sequence[Zone], secrets: dict[str, bytes], i
     except TopicsError as error:
         log.error("%s", error)
         return BROKER
+    except FencedError as error:
+        log.error("%s, since this worker was not heard of for longer than a session: start it again", error)
+        return BROKER
     except MurmurateError as error:
         log.error("%s: %s", type(error).__name__, error)
         return BROKER if isinstance(error, BrokerError) else FAILED
@@ -124,11 +130,15 @@ async def _work(this: Opened, zones: Sequence[Zone], keys: ZoneKeys, instance: s
     where, agreed = found
     fed = this.deployment.time.clock == "feed"
     metrics, watched = Metrics(this.plan, zones, now_ms=_now_ms), TopicWatch(this.client, this.plan, zones)
-    topology = Topology(this.plan, keys, where, fed=fed, agreed=agreed, ids=await watched.begin())
+    topology = Topology(
+        this.plan, keys, where, fed=fed, agreed=agreed.number, ids=await watched.begin(), record=agreed.record
+    )
+    holds = partial(judged, plan=this.plan, secrets=keys.fingerprints, fed=fed)
     worker = Worker(
         this.plan, this.client, topology, where, zones,
         instance=instance, observer=metrics, now_ms=_now_ms, fed=fed,
-        compare=partial(compare, this.client, this.plan, keys.fingerprints, fed=fed), watched=watched,
+        compare=partial(compare, this.client, this.plan, keys.fingerprints, fed=fed, now_ms=_now_ms), watched=watched,
+        agreement=AgreementWatch(this.client, topic(this.plan.name, "rounds"), agreed, holds, fed=fed),
     )  # fmt: skip
     serving = await serve_worker(worker, this.deployment, this.plan, this.client, metrics, watched)
     try:
@@ -141,7 +151,7 @@ async def _work(this: Opened, zones: Sequence[Zone], keys: ZoneKeys, instance: s
 
 async def _begin(
     this: Opened, zones: Sequence[Zone], fingerprints: Mapping[str, str], stop: asyncio.Event
-) -> tuple[dict[str, int], int] | None:
+) -> tuple[dict[str, int], Agreed] | None:
     """The first partitions of each source, and which config record was compared, once the brokers answer and every
     topic is as it has to be; None to stop. Who differs from the record does not get further than here.
     """
@@ -156,8 +166,8 @@ async def _begin(
                         await compare(this.client, this.plan, fingerprints, fed=this.deployment.time.clock == "feed")
                     raise TopicsError("; ".join(wrong) + " (see `murmurate topics create`)")
                 fed = this.deployment.time.clock == "feed"
-                record = await compare(this.client, this.plan, fingerprints, fed=fed)
-                return sources_at_first(record, this.plan, where), record.number
+                agreed = await compare(this.client, this.plan, fingerprints, fed=fed, now_ms=_now_ms)
+                return sources_at_first(agreed.record, this.plan, where), agreed
             except AwayError as error:
                 log.warning("waiting for brokers: %s; next try in %g s", error, wait)
             if wait == FIRST_WAIT_S:

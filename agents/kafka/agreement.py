@@ -7,12 +7,14 @@ What cannot be read, and a record whose number does not follow, is nobody's.  No
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from murmurate.agents.kafka.client import Client, Place, Reader
 from murmurate.agents.kafka.errors import AgreementError, TopicsError
-from murmurate.config.agreement import differences, first_sources, holding, line, values
+from murmurate.config.agreement import first_sources, holding, line, of_another
 from murmurate.config.plan import Plan
+from murmurate.config.switch import compared
 from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError
 from murmurate.topics.messages import Config
@@ -47,7 +49,34 @@ def none_found(rounds: str) -> str:
     )
 
 
-async def compare(client: Client, plan: Plan, secrets: Mapping[str, str], *, fed: bool) -> Config:
+def stranger(record: Config, plan: Plan, secrets: Mapping[str, str]) -> str | None:
+    """A line where somebody else's deployment has the name; None where none shows."""
+    names = of_another(record, secrets)
+    if not names:
+        return None
+    return (
+        f"{topic(plan.name, 'rounds')}: found another deployment of the name {plan.name!r} on these brokers, with "
+        f"secrets of its own ({', '.join(names)}: no fingerprint is that of config {record.number}); allowed: a name "
+        "of its own for each (`name` in the file), or the secrets that this one was made with"
+    )
+
+
+class Agreed(NamedTuple):
+    """The record that holds, beside the file of a worker."""
+
+    record: Config
+    ends_ms: int | None
+    """The instant at which the worker has to stop, since its file has only what holds until then."""
+
+    @property
+    def number(self) -> int:
+        """The record that the file is of."""
+        return self.record.number - (self.ends_ms is not None)
+
+
+async def compare(
+    client: Client, plan: Plan, secrets: Mapping[str, str], *, fed: bool, now_ms: Callable[[], int] = lambda: 0
+) -> Agreed:
     """The record that holds. AgreementError if anything is another here; TopicsError if there is none. `secrets`:
     fingerprints of those that are held here.
     """
@@ -56,13 +85,22 @@ async def compare(client: Client, plan: Plan, secrets: Mapping[str, str], *, fed
         record = await agreed(reader, plan.name)
     if record is None:
         raise TopicsError(none_found(rounds))
-    found = differences(record, values(plan, fed=fed), secrets)
-    if found:
+    return judged(record, plan, secrets, fed=fed, now_ms=0 if fed else now_ms())
+
+
+def judged(record: Config, plan: Plan, secrets: Mapping[str, str], *, fed: bool, now_ms: int) -> Agreed:
+    """A record beside a worker's file and secrets; AgreementError where they differ. `now_ms`: the time; 0 where it is
+    that of a recording.
+    """
+    if other := stranger(record, plan, secrets):
+        raise AgreementError(other)
+    found = compared(record, plan, secrets, fed=fed, now_ms=now_ms)
+    if found.differences:
         raise AgreementError(
-            f"{line(record.number, rounds, found)} (see `murmurate check --against config`; a change that is free "
-            "takes `murmurate topics create`, any other a deployment of another name)"
+            f"{line(record.number, topic(plan.name, 'rounds'), found.differences)} (see `murmurate check --against "
+            "config`; a change that is free takes `murmurate config apply`, any other a deployment of another name)"
         )
-    return record
+    return Agreed(record, found.ends_ms)
 
 
 async def first_counts(client: Client, plan: Plan, now: Mapping[str, int]) -> dict[str, int]:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
+import time
 from collections.abc import Collection, Mapping, Set
 from typing import Any, Protocol
 
@@ -28,7 +30,11 @@ SESSION_S, HEARTBEAT_S, REBALANCE_S, REQUEST_S = 6.0, 1.0, 10.0, 20.0
 COMMIT_S, NEVER_S = 10.0, 1e9
 """Offsets in the group are for lag displays only: the Tasks' marks, every ten seconds; Faust itself commits never."""
 STOP_S = 5.0
-FETCH_MS = 100
+FETCH_MS, PATIENT_MS = 100, 500
+"""How long brokers hold a fetch: the first while more comes than is taken, since a partition that is fetched again has
+to wait for what the others' fetch waits for; the second while little comes. What comes is told at once either way.
+"""
+CROWDED_S = 1.0
 MOST_RECORDS = 500
 FETCH_BYTES = 4 << 20
 
@@ -83,11 +89,13 @@ def _assignor(partitions: int) -> type:
 class _Thread(driver.AIOKafkaConsumerThread):
     """Faust's consumer, made to read committed records, and to leave out partitions that are held."""
 
+    _crowded = -math.inf  # when more came last than was taken
+
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
         consumer._isolation_level = "read_committed"
         given: Mapping[str, Any] = getattr(self.consumer, "given", {})
-        consumer._fetch_max_wait_ms = given.get("fetch_max_wait_ms", FETCH_MS)
+        consumer._fetch_max_wait_ms = given.get("fetch_max_wait_ms", PATIENT_MS)
         consumer._fetch_max_bytes = given.get("fetch_max_bytes", consumer._fetch_max_bytes)
         consumer._partition_assignment_strategy = [_assignor(self.app.conf.topic_partitions)]
         return consumer
@@ -106,7 +114,13 @@ class _Thread(driver.AIOKafkaConsumerThread):
             check_membership(consumer)
             await asyncio.sleep(FETCH_MS / 1000)
             return {}
-        found = await super()._fetch_records(consumer, active, timeout=FETCH_MS / 1000, max_records=max_records)
+        crowded = bool(held) or time.monotonic() - self._crowded < CROWDED_S
+        patience_ms = FETCH_MS if crowded else PATIENT_MS
+        given: Mapping[str, Any] = getattr(self.consumer, "given", {})
+        consumer._fetcher._fetch_max_wait_ms = given.get("fetch_max_wait_ms", patience_ms)
+        found = await super()._fetch_records(consumer, active, timeout=patience_ms / 1000, max_records=max_records)
+        if held or sum(map(len, found.values())) >= MOST_RECORDS:
+            self._crowded = time.monotonic()
         newest: dict[TP, int] = getattr(self.consumer, "newest", {})
         newest.update({tp: records[-1].offset for tp, records in found.items() if records})
         return found

@@ -113,6 +113,8 @@ class AuditFollower:
             self._progress.since_ms, self._extent = state["since_ms"], state["extent"]
             self._progress.forgotten = state["forgotten"]
             return auditor
+        if state is not None:
+            log.warning("the logs have forgotten what came after the checkpoint: it proves anew")
         forgotten = await logs.begin()
         assert forgotten is not None  # noqa: S101 - nothing lies behind the beginning
         self._extent = {"short": forgotten.people, "sums": not (forgotten.people or forgotten.sums)}

@@ -27,7 +27,7 @@ from murmurate.topics.names import ZONES
 
 BACK: Final = 1000
 """How many offsets back the records of workers are looked for: a worker writes one every ten seconds, and a door moves
-the end by eight offsets a second.
+the end by at most eight offsets a second, which is where events come all the time.
 """
 STILL_MS: Final = 60_000
 """A door that has passed no tick for so long, and the longest period and lateness, stands still."""

@@ -2,7 +2,9 @@
 
 Contract: a tick takes the clock first and the end of its source partition after it, so that everything that had come
 by that time lies below the end.  A door gets no second tick before the first has passed: what lies between waits in
-Kafka, not here.  With the feed's clock the ticks are records that the door reads itself.  A tick never waits for more
+Kafka, not here.  Doors of which nothing has come since their last transaction get none: one record in each raw
+partition says the time for all of them (`Quiet`), in no transaction, since it is true whoever says it.  With the feed's
+clock the ticks are records that the door reads itself.  A tick never waits for more
 than its source partition holds: one with an end above that is forged, or records were lost, and it is cut.  Partitions
 may be added to a source at any time: each gets a door that begins with its first record (added.py).
 Source: ARCHITECTURE rule 15.
@@ -11,37 +13,58 @@ Source: ARCHITECTURE rule 15.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence, Set
 
 from murmurate.agents.kafka.added import AddedSources
-from murmurate.agents.kafka.client import Admin, Client, Place, Reader
+from murmurate.agents.kafka.client import Admin, Client, Place, Reader, Write
+from murmurate.agents.kafka.life import Life, Observer
 from murmurate.agents.kafka.owner import StageOwner
+from murmurate.agents.kafka.source_reader import SourceReader
 from murmurate.agents.kafka.task import Task
+from murmurate.agents.kafka.tick_times import KEPT_MS, TickTimes
 from murmurate.agents.kafka.tick_watch import TickWatch
 from murmurate.agents.kafka.topology import Topology
 from murmurate.agents.stages.door import TICKS, Door
 from murmurate.agents.stages.stage import Log
+from murmurate.config.plan import Plan
 from murmurate.topics.codec import encode
 from murmurate.topics.messages import Tick
+from murmurate.topics.names import topic
+from murmurate.topics.quiet import Quiet
 
-TICK_S = 0.25
+LOOK_S = 0.25
+"""How often it is looked which doors need a tick: that asks no broker."""
+WAITS_S = 0.25
+"""How often it is looked whether ticks that wait can pass."""
+PARTITIONS_S = 2.0
+"""How often it is looked which partitions there are, besides before each tick."""
+KEPT_AT_ONCE = 4
+"""How many doors write down at once that they stand still."""
 
 
 class Doors:
     """The doors of this worker. `now_ms`: the wall clock; None while it may decide nothing."""
 
     def __init__(
-        self, client: Client, topology: Topology, sources: Mapping[str, int], *, group: str, instance: str,
-        make: Callable[[str, int], Task], now_ms: Callable[[], int | None], fed: bool, skew_ms: int,
+        self, plan: Plan, client: Client, topology: Topology, sources: Mapping[str, int], *, instance: str,
+        observer: Observer, now_ms: Callable[[], int | None], fed: bool,
     ) -> None:  # fmt: skip
         self._client, self._now_ms, self._fed = client, now_ms, fed
         self._added = AddedSources(client, topology, sources)
         self._places: dict[int, Place] = {}
         self._ours: frozenset[Place] = frozenset()
         self._sharing = asyncio.Lock()
-        self.owner = StageOwner(lambda number: make(*self._places[number]))
-        self._member = client.member(group, sorted(sources), instance, self)
-        self.ticks = TickWatch(skew_ms)
+        reading = SourceReader(client)
+
+        def make(number: int) -> Task:
+            return Task(self._added.wiring(self._places[number]), client, observer, sources=reading)
+
+        self.owner = StageOwner(make)
+        self._member = client.member(f"{plan.name}-door", sorted(sources), instance, self)
+        self.ticks = TickWatch(plan.skew_ms)
+        self._times, self._kept, self._looked = TickTimes(plan), dict[Place, float](), 0.0
+        self._raw = [Place(topic(plan.name, "raw"), p) for p in range(plan.partitions)]
 
     @property
     def places(self) -> Sequence[Place]:
@@ -68,12 +91,49 @@ class Doors:
         its high watermark: where a transaction is open, what was written behind it has come too, though nobody may read
         it yet; the tick then waits until the transaction is over.
         """
-        async with self._client.reader(aborted=True) as reader, self._client.admin() as admin:
+        async with (
+            self._client.reader(aborted=True) as reader,
+            self._client.admin() as admin,
+            self._client.sender(patient=False) as sender,
+        ):
             while True:
-                now = None if self._fed else self._now_ms()  # before anybody looks for partitions and records
-                await self._look(admin)
-                await self._tick(reader, now)
-                await asyncio.sleep(TICK_S)
+                now = None if self._fed else self._now_ms()  # before partitions and records are looked at
+                doors = {p: (task, task.stage) for p, task in self._doors.items() if isinstance(task.stage, Door)}
+                waits = {place: door.waits_for for place, (_, door) in doors.items()}
+                self.ticks.note(waits)
+                due = set() if now is None else self._due(doors, now)
+                if due or time.monotonic() - self._looked > PARTITIONS_S:
+                    self._looked = time.monotonic()
+                    self._compare(doors, now)
+                    await self._look(admin)
+                if due or any(waits.values()):
+                    await sender.send(await self._tick(reader, doors, due, now))
+                await asyncio.sleep(self._pause_s(waits))
+
+    def _pause_s(self, waits: Mapping[Place, Tick | None]) -> float:
+        """Until doors may need a tick: at the next instant at which periods close, or sooner if events come."""
+        now = None if self._fed else self._now_ms()
+        if now is None or any(waits.values()):
+            return WAITS_S
+        return self._times.wait_s({place.topic for place in waits}, now, LOOK_S)
+
+    def _due(self, doors: Mapping[Place, tuple[Task, Door]], now: int) -> set[Place]:
+        """Those that need a tick now, and some of those that have not written down for long that they stand still."""
+        due = {
+            place for place, (task, door) in doors.items()
+            if self._times.due(place.topic, door.clock, now, holds=door.holds)
+        }  # fmt: skip
+        self._kept = {place: self._kept.get(place, time.monotonic()) for place in doors}
+        old = sorted((since, p) for p, since in self._kept.items() if self._is_old(since) and not doors[p][1].waits_for)
+        return due | {place for _, place in old[:KEPT_AT_ONCE]}
+
+    def _is_old(self, since: float) -> bool:
+        return (time.monotonic() - since) * 1000 > KEPT_MS
+
+    def _compare(self, doors: Mapping[Place, tuple[Task, Door]], now: int | None) -> None:
+        if now is not None:
+            for place, (_, door) in doors.items():
+                self.ticks.compare(place, door.clock, now)
 
     @property
     def _doors(self) -> dict[Place, Task]:
@@ -96,19 +156,27 @@ class Doors:
                 there = Tick(topic=place.topic, partition=place.partition, time=0, end=0)
                 task.inject(Log(TICKS, place.partition), encode(there))
 
-    async def _tick(self, reader: Reader, now: int | None) -> None:
-        doors = {place: (task, task.stage) for place, task in self._doors.items() if isinstance(task.stage, Door)}
+    async def _tick(
+        self, reader: Reader, doors: Mapping[Place, tuple[Task, Door]], due: Set[Place], now: int | None
+    ) -> list[Write]:
+        """1. Where sources end. 2. A tick for each door that is due. 3. For those of which nothing has come and nothing
+        is on its way, not even their own word, one record says it for all of them: that is what is to be written.
+        """
         waited = {place: door.waits_for for place, (_, door) in doors.items()}  # before the ends are looked up
-        self.ticks.note(waited)
-        if now is None and not any(waited.values()):
-            return
-        bounds = await reader.bounds(list(doors))
-        for place, (task, door) in doors.items():
-            log, end, waiting = Log(*place), bounds[place][1], door.waits_for
+        wanted = [place for place, tick in waited.items() if tick is not None or place in due]
+        bounds = await reader.bounds(wanted)
+        quiet = dict[str, list[int]]()
+        for place in wanted:
+            (task, door), log, end = doors[place], Log(*place), bounds[place][1]
+            waiting = door.waits_for
             if waiting is None:
-                if now is None or self._added.waiting:
+                if now is None or place not in due or self._added.waiting:
                     continue
-                self.ticks.compare(place, door.clock, now)
+                if door.clock is not None and not self._is_old(self._kept[place]) and _is_quiet(task, door, end):
+                    door.stood_still(now)
+                    quiet.setdefault(place.topic, []).append(place.partition)
+                    continue
+                self._kept[place] = time.monotonic()
                 tick = Tick(topic=place.topic, partition=place.partition, time=now, end=end)
             elif waiting.end > end and waiting == waited[place]:
                 tick = self.ticks.cut(place, waiting, end)
@@ -117,6 +185,12 @@ class Doors:
             else:
                 continue
             task.inject(Log(TICKS, place.partition), encode(tick))
+        said = (
+            []
+            if now is None
+            else [Quiet(topic=name, partitions=tuple(sorted(found)), time=now) for name, found in quiet.items()]
+        )
+        return [Write(raw, encode(one)) for one in said for raw in self._raw]
 
     async def assigned(self, places: frozenset[Place]) -> None:
         """These source partitions are ours now, and no others."""
@@ -137,3 +211,11 @@ class Doors:
         async with self._sharing:
             self._ours = frozenset()
             await self.owner.revoked()
+
+
+def _is_quiet(task: Task, door: Door, end: int) -> bool:
+    """Whether everything that came below this offset is in `raw`, and nothing of the door's is on its way there: then
+    it is true whoever says so, even if the partition is another's by now.
+    """
+    source = task.wiring.inputs[0]
+    return task.life is Life.LIVE and not door.holds and task.through(source, end)

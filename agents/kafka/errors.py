@@ -31,5 +31,9 @@ class LostRecordsError(BrokerError):
     """Records that a recovery needs are gone: retention was too short, or somebody deleted them."""
 
 
+class NameTakenError(UsageError):
+    """Another worker has started under the same name: this one ends."""
+
+
 class AgreementError(UsageError):
     """A file or a secret is not what the deployment has agreed on: whoever has it joins nobody."""

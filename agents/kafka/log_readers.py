@@ -7,6 +7,8 @@ make them harmless.  A failed reader fails everybody who follows it.  Not here: 
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -21,18 +23,24 @@ Reach = Callable[[Place, int], None]
 
 
 async def pull(
-    client: Client, starts: Mapping[Place, int], take: Take, reach: Reach, waiting: Callable[[], int]
-) -> None:
-    """Read these partitions by a reader of their own, a bounded way ahead, until cancelled."""
-    async with client.reader() as reader:
+    client: Client, starts: Mapping[Place, int], take: Take, reach: Reach, waiting: Callable[[], int], *,
+    calm_s: float = math.inf,
+) -> Mapping[Place, int]:  # fmt: skip
+    """Read these partitions by a reader of their own, a bounded way ahead, until cancelled, or until nothing has come
+    for so long: gives where they stand then.
+    """
+    async with client.reader(patient=True) as reader:
         reader.at(starts)
-        while True:
+        came = time.monotonic()
+        while time.monotonic() - came < calm_s:
             for run in await reader.runs():
                 take(run)
-            for place in starts:
-                reach(place, await reader.position(place))
+                came = time.monotonic()
+            for place, offset in reader.reached().items():
+                reach(place, offset)
             while waiting() > CROWD:
                 await asyncio.sleep(LOOK_S)
+        return {**starts, **reader.reached()}
 
 
 @dataclass(eq=False)
@@ -79,7 +87,7 @@ class SharedLog:
                 reading.cancel()
 
     async def _read(self, start: int) -> None:
-        async with self._client.reader() as reader:
+        async with self._client.reader(patient=True) as reader:
             reader.at({self._place: start})
             while True:
                 for run in await reader.runs():

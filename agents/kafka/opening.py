@@ -22,6 +22,7 @@ from murmurate.topics.codec import decode, encode
 from murmurate.topics.errors import WireError
 from murmurate.topics.messages import Config, Start
 from murmurate.topics.names import topic
+from murmurate.topics.times import instant
 
 TOGETHER: Final[Mapping[str, tuple[str, ...]]] = {"privacy.min_batch": ("shuffle", "publish")}
 """Values of which two at one time would contradict each other, and the stages that go by them."""
@@ -72,10 +73,19 @@ async def look(
         "of another name)"
         for one in refused(held, wanted)
     ]
+    if not wrong and held is not None and held.until is not None and wanted != held and now_ms < held.until.time:
+        at = instant(held.until.time)
+        wrong.append(
+            f"config {held.number}: found a change that holds from {at} on; allowed: the file that `murmurate config "
+            "apply` wrote, or `murmurate config apply --cancel` first"
+        )
     together: dict[str, None] = {}
     if held is not None and not wrong:
         for one in (one for one in differences(held, wanted.values, wanted.secrets) if one.key in TOGETHER):
             together |= dict.fromkeys(TOGETHER[one.key])
+            if await _has_published(client, plan):
+                wrong.append(f"{one.line} since publish has a state; another takes `murmurate config apply`")
+                continue
             wrong += [f"{one.line}{running}" for running in await _running(client, plan, TOGETHER[one.key])]
     if wrong:
         return Opening(None, (), tuple(wrong), uncompared)
@@ -90,6 +100,13 @@ async def look(
         uncompared,
         tuple(together),
     )
+
+
+async def _has_published(client: Client, plan: Plan) -> bool:
+    """Whether publish has decided anything: its methods go by the value that they began with."""
+    places = [Place(topic(plan.name, "state.publish"), p) for p in range(plan.tallies)]
+    async with client.reader() as reader:
+        return any(end for _, end in (await reader.bounds(places)).values())
 
 
 async def _read(client: Client, plan: Plan) -> tuple[Config | None, set[str]]:

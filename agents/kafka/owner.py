@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from murmurate.agents.kafka.errors import BrokerError
 from murmurate.agents.kafka.life import Life
@@ -26,6 +26,8 @@ class StageOwner:
 
     def __init__(self, make: Callable[[int], Task]) -> None:
         self._make = make
+        self.check: Callable[[], Awaitable[None]] | None = None
+        """Raises where this worker may open nothing any more."""
         self.tasks: dict[int, Task] = {}
         self._runs: dict[int, asyncio.Task[None]] = {}
         self._lock = asyncio.Lock()
@@ -53,6 +55,8 @@ class StageOwner:
             for partition in [p for p in self.tasks if p not in partitions]:
                 await self.tasks.pop(partition).close()
             new = [p for p in sorted(partitions) if p not in self._runs]
+            if new and self.check is not None:
+                await self.check()
             for partition in new:
                 self.tasks.setdefault(partition, self._make(partition))
             opened = await asyncio.gather(*(self.tasks[p].open() for p in new), return_exceptions=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from murmurate.agents.kafka.agreement import agreed, stranger
 from murmurate.agents.kafka.client import Admin, Client, Described
 from murmurate.agents.kafka.errors import TopicsError
 from murmurate.agents.kafka.opening import Opening, begin, look
@@ -156,6 +157,11 @@ async def create(
         want = wanted(deployment, plan, counts)
         have = await admin.describe(want)
         missing = {name: want[name] for name in want if name not in have}
+        if topic(plan.name, "rounds") in have:  # nothing of somebody else's is corrected
+            async with client.reader() as reader:
+                record = await agreed(reader, plan.name)
+            if record is not None and (other := stranger(record, plan, secrets)):
+                return Report({}, (), (), (other,), {})
         corrected, refused, right = [], [], []
         doors = topic(plan.name, "state.door")
         if doors in have and have[doors].partitions < want[doors].partitions:

@@ -65,15 +65,18 @@ async def _inspected(reader: Reader, stage: str, place: Place) -> Inspected | No
 
 
 async def restore(client: Client, wiring: Wiring) -> tuple[int, int] | None:
-    """1. Fence the stage. 2. Find the newest record that it wrote. 3. Try whether a recovery takes it. 4. Write it
-    again.  The offsets of that record and of the new one; None if nothing stands in its place.
+    """1. Fence the stage, if something stands in its place. 2. Find the newest record that it wrote. 3. Try whether a
+    recovery takes it. 4. Write it again.  The offsets of that record and of the new one; None if its own state is the
+    newest.
     """
     writer, place = client.writer(wiring.identity), wiring.state
+    async with client.reader() as reader:
+        if await _is_right(reader, wiring):
+            return None  # before anybody is fenced
     try:
         await writer.open()
         async with client.reader() as reader:
-            newest = await _newest(reader, place)
-            if newest is None or _fault(newest, wiring) is None:
+            if await _is_right(reader, wiring):
                 return None
             good = await _readable(reader, place, wiring)
             if good is None:
@@ -90,6 +93,11 @@ async def restore(client: Client, wiring: Wiring) -> tuple[int, int] | None:
         return good.offset, offsets[-1]
     finally:
         await writer.close()
+
+
+async def _is_right(reader: Reader, wiring: Wiring) -> bool:
+    newest = await _newest(reader, wiring.state)
+    return newest is None or _fault(newest, wiring) is None
 
 
 async def _check_newest(client: Client, wiring: Wiring, record: StateRecord) -> None:

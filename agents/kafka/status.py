@@ -27,9 +27,10 @@ from murmurate.agents.kafka.transactions import OpenTransaction, limit_ms, open_
 from murmurate.agents.stages.door import clock_of, lost_of
 from murmurate.agents.stages.stage import Log
 from murmurate.agents.stages.table import TABLE
-from murmurate.config.agreement import differences, holding, values
+from murmurate.config.agreement import holding
 from murmurate.config.plan import Plan
 from murmurate.config.settings import Deployment
+from murmurate.config.switch import compared
 from murmurate.topics.messages import Config
 from murmurate.topics.names import topic
 
@@ -79,7 +80,9 @@ class Status:
     transactions: list[OpenTransaction] = field(default_factory=list)
     """The transactions of producers that are open in the sources."""
     config: int | None = None
-    """The number of the config record that holds."""
+    """The number of the newest config record."""
+    until_ms: int | None = None
+    """The instant from which its values hold; None where they hold at once."""
 
 
 async def status(
@@ -115,14 +118,21 @@ async def status(
     wrong += [f"{name}: {REMADE}" for name in sorted(read) if ids.get(name, read[name]) != read[name]]
     config = holding(configs)
     if config is not None:
-        differing = differences(config, values(plan, fed=fed), secrets)
+        differing = compared(config, plan, secrets, fed=fed, now_ms=0 if fed else now_ms).differences
         wrong += [f"{each.line} (config {config.number} in {topic(plan.name, 'rounds')})" for each in differing]
     door = next(each for each in found if each.stage == "door")
     wrong += await clock_lines(client, plan, there, {one.stage: set(one.workers) for one in found}, now_ms, fed=fed)
     own = [] if door.refused else [place for name in sources for place in there.get(name, [])]
     await _retained(client, found, there, now_ms, wrong)
     waits = await _waits(client, own, {} if fed else door.clocks, now_ms, wrong)
-    return Status(found, streams, wrong, waits, None if config is None else config.number)
+    return Status(
+        found,
+        streams,
+        wrong,
+        waits,
+        None if config is None else config.number,
+        None if config is None or config.until is None else config.until.time,
+    )
 
 
 async def _retained(

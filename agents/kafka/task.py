@@ -13,15 +13,18 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from murmurate.agents.kafka.client import Client, Place, RecordRun, Waiting, Write, Writer
 from murmurate.agents.kafka.errors import FencedError
 from murmurate.agents.kafka.life import LIVES, Life, Observer
-from murmurate.agents.kafka.log_readers import SharedLog, pull
-from murmurate.agents.kafka.pending import MARKS_S, Pending
+from murmurate.agents.kafka.log_readers import SharedLog
+from murmurate.agents.kafka.pending import Pending
 from murmurate.agents.kafka.recovery import check_state, check_unread, first_marks, newest, recover
-from murmurate.agents.kafka.state import Pointer, StateRecord, chunk_key, sealed, split, state_key
+from murmurate.agents.kafka.source_reader import SourceReader
+from murmurate.agents.kafka.state import Pointer, StateRecord, sealed, split, state_key
+from murmurate.agents.kafka.task_logs import TaskLogs
+from murmurate.agents.kafka.task_state import chunk_writes, record_of
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.stage import Log, Record, Stage, TakesRuns
 from murmurate.aggregators.transitions import State
@@ -42,7 +45,7 @@ class Task:
 
     def __init__(
         self, wiring: Wiring, client: Client, observer: Observer, hold: Callable[[bool], None] = lambda held: None,
-        shared: Mapping[Place, SharedLog] | None = None,
+        shared: Mapping[Place, SharedLog] | None = None, sources: SourceReader | None = None,
     ) -> None:  # fmt: skip
         self.wiring, self.stands = wiring, State(wiring.name, Life.CLOSED, LIVES)
         self.marks: dict[Log, int] = {}
@@ -50,16 +53,17 @@ class Task:
         self.state_bytes = 0
         """The bytes of the newest snapshot, or of the small state."""
         self.replayed = 0  # records folded again by the last recovery
-        self._client, self._observer, self._hold, self._shared = client, observer, hold, shared or {}
+        self._client, self._observer, self._hold = client, observer, hold
+        self._logs = TaskLogs(client, shared or {}, sources)
         self._writer: Writer | None = None
         self._last: tuple[int, StateRecord] | None = None  # our newest state record and its offset
         self._pointer: Pointer | None = None
         self._waiting: dict[Log, deque[Waiting]] = {log: deque() for log in wiring.inputs}
         self._bytes, self._held, self._next_push = 0, False, 0  # of the pushed records that wait
-        self._positions: dict[Log, int] = {}
-        self._came: dict[Log, int] = {}
+        self._positions, self._came, self._began = dict[Log, int](), dict[Log, int](), dict[Log, int]()
         self._injected: deque[tuple[Log, bytes]] = deque()
         self._news, self._stopping = asyncio.Event(), False
+        self._idle, self._most = False, 1  # everything that came is committed; how many records are folded at once
         self._fresh, self._snapped = 0, 0.0  # input bytes since the last snapshot, and when that was
 
     # ---- records come ----
@@ -86,6 +90,13 @@ class Task:
         """The offset after the last record of such a log that has come."""
         return self._came.get(log, self.marks.get(log, 0))
 
+    def through(self, log: Log, end: int) -> bool:
+        """Whether a log that it reads itself has been read to this offset, and all that came is folded and committed:
+        its state says so, so that a successor begins no earlier.
+        """
+        idle = self._idle and not self._injected and not any(self._waiting.values())
+        return idle and self._last is not None and self.read(log) >= end
+
     @property
     def done(self) -> int:
         """Up to which offset the pushed log is committed."""
@@ -106,6 +117,7 @@ class Task:
         """Fold a record of a log that is stored nowhere, such as a clock's tick."""
         if self.life is Life.LIVE:
             self._injected.append((log, value))
+            self._idle = False
             self._news.set()
 
     # ---- life ----
@@ -117,11 +129,11 @@ class Task:
 
     async def open(self) -> None:
         """Fence every earlier writer, then learn the marks. Quick: no state is read."""
-        writer, wiring = self._client.writer(self.wiring.identity), self.wiring
-        self._writer = writer  # before it opens, so that whoever closes us closes it
+        wiring = self.wiring
+        writer = self._writer = self._client.writer(wiring.identity)  # before it opens, so that whoever closes us does
         await writer.open()
         async with self._client.reader() as reader:
-            last = await newest(reader, self.wiring.state)
+            last = await newest(reader, wiring.state)
             if last is None or last != self._last:
                 self.stage = None  # somebody else has gone on, or has written here, or there is nothing yet
             self._last = last
@@ -131,7 +143,8 @@ class Task:
                 self.marks = dict(last[1].marks)
             else:
                 await check_unread(self._client, wiring)
-                self.marks = await first_marks(reader, wiring)
+                self._began = self._began or await first_marks(reader, wiring)
+                self.marks = dict(self._began)
         self._waiting = {log: deque() for log in wiring.inputs}
         self._bytes, self._held, self._stopping = 0, False, False
         self._positions, self._came = {}, {}
@@ -146,6 +159,7 @@ class Task:
             async with self._client.reader() as reader:
                 found = await recover(reader, self.wiring, self._last[1] if self._last else None, self.marks)
             self.stage, self.replayed, self._fresh = found
+        self._most = RUN if isinstance(self.stage, TakesRuns) else 1  # once: it takes Python longer than a fold
         self._observer.recovered(self, time.monotonic() - began)
         self._snapped = time.monotonic()
         self.stands.to(Life.LIVE)
@@ -202,18 +216,15 @@ class Task:
         def reach(place: Place, offset: int) -> None:
             self._positions[places[place]] = offset
 
-        own = {place: self.marks[log] for place, log in places.items() if place not in self._shared}
-        async with asyncio.TaskGroup() as group:
-            for place, log in places.items():
-                if place in self._shared:
-                    group.create_task(self._shared[place].follow(self.marks[log], take, reach))
-            if own:
-                waiting = [self._waiting[places[place]] for place in own]
-                group.create_task(pull(self._client, own, take, reach, lambda: sum(map(len, waiting))))
+        starts = {place: self.marks[log] for place, log in places.items()}
+        await self._logs.follow(
+            starts, self.wiring.foreign, take, reach, lambda place: len(self._waiting[places[place]])
+        )
 
     async def _live(self) -> None:
         pending = Pending()
         while True:
+            self._idle = False
             self._fold_some(pending)
             if self._stopping:
                 if pending.folded or pending.out:
@@ -228,20 +239,20 @@ class Task:
                 await asyncio.sleep(0)
             else:
                 self._news.clear()
-                wait = due - now if pending.folded or pending.out else MARKS_S
+                self._idle = not (pending.folded or pending.out)
+                wait = None if self._idle else max(due - now, 0.001)
                 with contextlib.suppress(asyncio.TimeoutError):
-                    async with asyncio.timeout(max(wait, 0.001)):  # wait_for may swallow a cancellation
+                    async with asyncio.timeout(wait):  # wait_for may swallow a cancellation
                         await self._news.wait()
 
     def _may_fold(self) -> bool:
         stage = self.stage
         assert stage is not None  # noqa: S101 - `run` has made it
-        waiting = self._waiting.items()
-        return bool(self._injected) or any(queue and stage.ready(log) for log, queue in waiting)
+        return bool(self._injected) or any(queue and stage.ready(log) for log, queue in self._waiting.items())
 
     def _fold_some(self, pending: Pending) -> None:
         """What there is, up to a turn's worth or a large decision."""
-        stage, left, most = self.stage, TURN, RUN if isinstance(self.stage, TakesRuns) else 1
+        stage, left, most = self.stage, TURN, self._most
         assert stage is not None  # noqa: S101 - `run` has made it
         while self._injected and not pending.full:
             log, value = self._injected.popleft()
@@ -268,7 +279,8 @@ class Task:
             return
         if len(new) == 1:
             stage.fold(Record(log, *new[0]))
-        elif isinstance(stage, TakesRuns):
+        else:
+            assert isinstance(stage, TakesRuns)  # noqa: S101 - others are given one at a time
             stage.fold_run(log, new)
         self.marks[log] = new[-1][0] + 1
         self._fresh += size
@@ -284,14 +296,14 @@ class Task:
         writes = [Write(wiring.place(out.log), out.value, out.key) for out in pending.out]
         if stage.large and (self._fresh >= SNAPSHOT_BYTES or (self._fresh and began - self._snapped >= SNAPSHOT_S)):
             await self._snapshot(stage, writer)
-        record, chunks = self._record(stage), list[bytes]()
+        record, chunks = record_of(stage, wiring, self.marks, self._pointer), list[bytes]()
         if not stage.large:
             record, chunks = split(record, self._last)
         value = (record := sealed(record, stage)).dump()
         if not stage.large:
             self.state_bytes = len(value) + sum(map(len, chunks))
         if record.snapshot and chunks:
-            writes += self._chunks(record.snapshot.generation, chunks)
+            writes += chunk_writes(wiring.state, record.snapshot.generation, chunks)
         writes.append(Write(wiring.state, value, state_key(wiring.partition)))
         offsets = await writer.transact(writes)
         self._last = offsets[-1], record
@@ -301,20 +313,8 @@ class Task:
         """The large state as it is now, in a transaction of its own, to which the next state record will point."""
         before, marks = self._pointer, dict(self.marks)
         generation = 1 - before.generation if before else 0
-        parts = self._chunks(generation, stage.snapshot(marks))
+        parts = chunk_writes(self.wiring.state, generation, stage.snapshot(marks))
         offsets = await writer.transact(parts)
         self._pointer = Pointer(offsets[0], len(parts), generation, marks)
         self._fresh, self._snapped = 0, time.monotonic()
         self.state_bytes = sum(len(part.value) for part in parts)
-
-    def _chunks(self, generation: int, parts: Iterable[bytes]) -> list[Write]:
-        place = self.wiring.state
-        return [Write(place, part, chunk_key(place.partition, generation, i)) for i, part in enumerate(parts)]
-
-    def _record(self, stage: Stage) -> StateRecord:
-        marks, wiring, pointer = dict(self.marks), self.wiring, self._pointer
-        if not stage.large:
-            start, pointer = dict(stage.replay_from(marks)), None
-        else:
-            start = dict(pointer.start) if pointer else dict.fromkeys(wiring.inputs, 0)
-        return StateRecord(marks, start, stage.small(), pointer, wiring.revisions, wiring.config, wiring.ids)

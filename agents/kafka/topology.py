@@ -19,6 +19,7 @@ from murmurate.config.agreement import fingerprint, values
 from murmurate.config.plan import Plan
 from murmurate.config.secrets import fingerprints
 from murmurate.randomizers import Key, Pepper, Secrets
+from murmurate.topics.messages import Config
 from murmurate.topics.names import ZONES, topic
 
 
@@ -53,11 +54,11 @@ class Topology:
 
     def __init__(
         self, plan: Plan, keys: ZoneKeys, sources: Mapping[str, int], *, fed: bool, agreed: int = 0,
-        ids: Mapping[str, str] = MappingProxyType({}),
+        ids: Mapping[str, str] = MappingProxyType({}), record: Config | None = None,
     ) -> None:  # fmt: skip
         said = values(plan, fed=fed)
         self._config = {zone: (fingerprint(zone, said, keys.fingerprints), agreed) for zone in ZONES}
-        self._of = Deployed(plan, keys, dict(sources), fed)
+        self._of = Deployed(plan, keys, dict(sources), fed, record)
         self._ids = dict(ids)
         self._revisions = {stream.name: (stream.config, stream.revision) for stream in plan.everything}
 

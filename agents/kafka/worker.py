@@ -12,12 +12,15 @@ import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 
+from murmurate.agents.kafka.agreement_watch import AgreementWatch
 from murmurate.agents.kafka.app import StageApp
 from murmurate.agents.kafka.client import Client, Place
 from murmurate.agents.kafka.doors import Doors
+from murmurate.agents.kafka.errors import FencedError
 from murmurate.agents.kafka.life import Observer
 from murmurate.agents.kafka.log_readers import SharedLog
 from murmurate.agents.kafka.owner import StageOwner
+from murmurate.agents.kafka.presence import Presence
 from murmurate.agents.kafka.skew import ComparedClock
 from murmurate.agents.kafka.task import Task
 from murmurate.agents.kafka.topic_watch import TopicWatch
@@ -48,8 +51,9 @@ class Worker:
         self, plan: Plan, client: Client, topology: Topology, sources: Mapping[str, int], zones: Iterable[Zone], *,
         instance: str, observer: Observer, now_ms: Callable[[], int], fed: bool,
         compare: Callable[[], Awaitable[object]] | None = None, watched: TopicWatch | None = None,
+        agreement: AgreementWatch | None = None,
     ) -> None:  # fmt: skip
-        self._watched = watched
+        self._watched, self._agreement = watched, agreement
         self._plan, self._client, self._topology, self._observer = plan, client, topology, observer
         self._compare = compare
         rounds = Place(f"{plan.name}.rounds", 0)
@@ -59,6 +63,7 @@ class Worker:
         self.clock = ComparedClock(
             client, Place(f"{plan.name}.state.{first}", 0), instance, now_ms, plan.skew_ms, also=self._told
         )
+        self._presence = Presence(client, plan.name, self.zones, instance)
         self.apps: dict[str, StageApp] = {}
         self.owners: dict[str, StageOwner] = {}
         self.doors: Doors | None = None
@@ -67,11 +72,12 @@ class Worker:
                 self._add(row.name, row.source, instance)
         if TABLE["door"].zone in self.zones:
             self.doors = Doors(
-                client, topology, sources, group=f"{plan.name}-door", instance=f"{instance}-door",
-                make=lambda topic, p: Task(topology.wiring("door", Log(topic, p)), client, observer),
-                now_ms=self.clock.now, fed=fed, skew_ms=plan.skew_ms,
+                plan, client, topology, sources, instance=f"{instance}-door", observer=observer,
+                now_ms=self.clock.now, fed=fed,
             )  # fmt: skip
             self.owners["door"] = self.doors.owner
+        for owner in self.owners.values():
+            owner.check = self._presence.check
 
     def _add(self, stage: str, source: str, instance: str) -> None:
         def make(partition: int) -> Task:
@@ -112,7 +118,16 @@ class Worker:
         return {"bounded": sum(self.doors.ticks.bounded.values())} if self.doors is not None else {}
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Until `stop` is set, or something fails: that error leaves."""
+        """Until `stop` is set, or something fails: that error leaves, or NameTakenError where it is the cause."""
+        try:
+            await self._run(stop)
+        except FencedError:
+            await self._presence.check()
+            raise
+        finally:
+            await self._presence.close()
+
+    async def _run(self, stop: asyncio.Event) -> None:
         watched: list[asyncio.Task[None]] = []
         stopped = asyncio.create_task(stop.wait())
         try:
@@ -131,6 +146,7 @@ class Worker:
             raise RuntimeError("a stage ended by itself")
 
     async def _start(self) -> None:
+        await self._presence.take()
         if self.doors is not None:
             await self.doors.start()
         await asyncio.gather(*(app.start() for app in self.apps.values()))
@@ -138,6 +154,7 @@ class Worker:
     def _running(self) -> Iterator[Coroutine[None, None, None]]:
         """What has to go on for as long as the worker does."""
         yield self.clock.watch()
+        yield self._presence.watch()
         for owner in self.owners.values():
             yield owner.failure()
         for app in self.apps.values():
@@ -148,6 +165,8 @@ class Worker:
             yield self.doors.watch()
         if self._compare is not None:
             yield self._compare_again(self._compare)
+        if self._agreement is not None:
+            yield self._agreement.run(self.clock.now)
         if self._watched is not None:
             yield self._watched.run()
         if "publish" in self.owners:

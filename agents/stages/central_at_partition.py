@@ -8,7 +8,7 @@ user in any window count, by (time, value), and no others (counting.py).  Events
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,10 +51,10 @@ class CentralAtPartition:
         for t in np.unique(periods).tolist():
             self._add(t, values[periods == t])
 
-    def progress(self, partition: int, time_ms: int) -> Iterator[Out]:
-        """Take a progress record; gives the sums of the periods that it closes."""
+    def shown(self, partitions: Sequence[int], time_ms: int) -> Iterator[Out]:
+        """These source partitions have shown this time; gives the sums of the periods that it closes."""
         begins = self.closing.open_t is None
-        self.closing.progress(partition, time_ms)
+        self.closing.shown(partitions, time_ms)
         if begins and self.closing.open_t is not None:
             self._drop_before(self.closing.open_t)
         while self.closing.due:

@@ -21,7 +21,6 @@ from murmurate.randomizers.identity import partitions
 from murmurate.randomizers.state import Arrays
 from murmurate.randomizers.terms import Facts
 from murmurate.topics.block import RawBlock
-from murmurate.topics.messages import Progress
 from murmurate.topics.names import stream_id
 
 
@@ -70,12 +69,12 @@ class CentralStreams:
             stream.take(block.users[good], block.times[good], block.values[good])
         return ()
 
-    def progress(self, progress: Progress) -> list[Out]:
-        """The sums of the periods that a progress record closes."""
+    def shown(self, topic: str, partitions: Sequence[int], time_ms: int) -> list[Out]:
+        """The sums of the periods that close since these source partitions have shown this time."""
         out: list[Out] = []
         for name, stream in self._streams.items():
-            if stream.plan.topic == progress.topic:
-                out += stream.progress(progress.partition, progress.time)
+            if stream.plan.topic == topic:
+                out += stream.shown(partitions, time_ms)
                 self._counts[name, "over"] = stream.left_out
         return out
 

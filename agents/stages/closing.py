@@ -63,7 +63,7 @@ def late(plan: Plan, stream: AnyStreamPlan, times: NDArray[np.int64], before: in
 
 def ahead(plan: Plan, times: NDArray[np.int64], now: int) -> Mask:
     """Which events come from further ahead than allowed. now: the tick that covers them."""
-    return times > now + plan.future_ms
+    return times > now + plan.at(now).future_ms
 
 
 @dataclass
@@ -86,10 +86,14 @@ class Closing:
     """The first period that the clock leaves open: those from `open_t` to before it are due."""
 
     def progress(self, partition: int, time_ms: int) -> None:
-        """Take a progress record. After one that is behind the last, what was reached stays reached, and the source is
-        waited for again.
+        """Take a progress record."""
+        self.shown((partition,), time_ms)
+
+    def shown(self, partitions: Iterable[int], time_ms: int) -> None:
+        """These source partitions have shown this time. After one that is behind the last, what was reached stays
+        reached, and the source is waited for again.
         """
-        self.times[partition] = time_ms
+        self.times.update(dict.fromkeys(partitions, time_ms))
         if self.open_t is None and any(first not in self.times for first in range(self.sources)):
             return
         first = opened(self.every_ms, self.lateness_ms, min(self.times.values()))

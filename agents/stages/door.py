@@ -113,6 +113,17 @@ class Door:
         """The tick that has not passed yet, if there is one."""
         return self._ticks[0][1] if self._ticks else None
 
+    @property
+    def holds(self) -> bool:
+        """Whether there are events that no tick has covered yet."""
+        return bool(self._events)
+
+    def stood_still(self, time_ms: int) -> None:
+        """By this time nothing had come that is not in `raw`, and whoever runs the doors says so (`Quiet`). A successor
+        does not know it, and begins with the time of the newest tick.
+        """
+        self._clock = time_ms if self._clock is None else max(time_ms, self._clock)
+
     def drain(self) -> Outbox:
         """Raw blocks and progress."""
         if not self._out:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from murmurate.errors import MurmurateError
+from murmurate.errors import MurmurateError, UsageError
 from murmurate.randomizers import SnapshotError
 
 WAY_ON: Final = (
@@ -15,6 +15,10 @@ WAY_ON: Final = (
 
 class StageError(MurmurateError):
     """The logs contradict each other, which exactly-once delivery excludes: the process ends rather than guess."""
+
+
+class OutdatedError(UsageError):
+    """The file does not say what holds for this period, while other workers' files do."""
 
 
 class StateError(MurmurateError):

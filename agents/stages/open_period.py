@@ -15,10 +15,14 @@ from typing import Any, Final
 import numpy as np
 
 from murmurate.agents.stages.errors import StageError, StateError
+from murmurate.agents.stages.plan_by_time import PlanByTime
 from murmurate.agents.stages.round_question import question_of
 from murmurate.agents.stages.tallies import RoundTallies
 from murmurate.aggregators.accounting.window import MixedWindow
+from murmurate.aggregators.filters.following import Following
+from murmurate.aggregators.methods.horizons import HorizonMethod
 from murmurate.aggregators.methods.method import Answer, Decision, Method
+from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.aggregators.methods.registry import method
 from murmurate.aggregators.transitions import State
 from murmurate.config.plan import Plan, StreamPlan
@@ -178,6 +182,18 @@ def release_of(text: str) -> Release:
         ) from None
     assert isinstance(record, Release)  # noqa: S101 - what `small` wrote
     return record
+
+
+def switch(period: OpenPeriod, values: PlanByTime) -> None:
+    """Let the method go by what holds from this period on. StageError for one that has decided by it who is asked."""
+    begins = period.t * period.plan.every_ms
+    least = period.plan.setting(values.at(begins), period.first_t).min_batch
+    if least == period.plan.setting(values.at(max(0, begins - period.plan.every_ms)), period.first_t).min_batch:
+        return
+    method = period.method
+    if not isinstance(method, (MethodBase, Following)) or isinstance(method, HorizonMethod):
+        raise StageError("publish: found another min_batch; allowed: the same one, with horizons or a found threshold")
+    method.go_on(least)
 
 
 def begun(made: Plan, plan: StreamPlan, first_t: int, t: int) -> OpenPeriod:

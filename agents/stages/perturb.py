@@ -1,9 +1,9 @@
 """Perturb: raw events and rounds in, randomized reports out. One instance is the guard of all users of a raw partition.
 
-Logs: its raw partition (blocks of events, progress records) and `rounds`.  A round is charged when its descriptor is
-folded, and answered once its period has closed as well: every member answers, a user without a value with *none*.
-The reports are permuted, each draws its own target, and a `done` record gives every target the number of reports sent
-to it and to all.  Source: ARCHITECTURE rules 4 to 8 and 14.  Not here: deciding (Device), the door's parsing (door.py).
+Logs: its raw partition (blocks of events, progress and quiet records) and `rounds`.  A round is charged when its
+descriptor is folded, and answered once its period has closed as well: every member answers, a user without a value with
+*none*.  The reports are permuted, each draws its own target, and a `done` record gives every target the number of
+reports sent to it and to all.  Source: ARCHITECTURE rules 4 to 8 and 14.  Not here: deciding (Device).
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from murmurate.randomizers.terms import Facts
 from murmurate.topics.block import RawBlock
 from murmurate.topics.messages import Progress, Round, Settled, Start
 from murmurate.topics.names import stream_id
+from murmurate.topics.quiet import Quiet
 
 FORM: Final = StateForm("perturb snapshot", 1)
 
@@ -73,8 +74,8 @@ class Perturb:
         match read(record, "edge", self._out), record.log.topic:  # in `rounds`, which others write, nothing is an event
             case RawBlock() as block, "raw":
                 self._events(block, record)
-            case Progress() as progress, "raw":
-                self._progress(progress)
+            case (Progress() | Quiet()) as clock, "raw":
+                self._clock(clock)
             case Start() as begun, "rounds" if begun.stream in self._streams:
                 self._start(self._streams[begun.stream], begun.t)
             case Round() as round_, "rounds" if round_.stream in self._streams:
@@ -159,12 +160,13 @@ class Perturb:
             row[home == position] = first + np.arange(np.count_nonzero(home == position))
         return home, row
 
-    def _progress(self, progress: Progress) -> None:
+    def _clock(self, clock: Progress | Quiet) -> None:
+        partitions = clock.partitions if isinstance(clock, Quiet) else (clock.partition,)
         for stream in self._streams.values():
-            if stream.plan.topic == progress.topic:
-                stream.closing.progress(progress.partition, progress.time)
+            if stream.plan.topic == clock.topic:
+                stream.closing.shown(partitions, clock.time)
                 self._advance(stream)
-        self._out += (sums := self._central.progress(progress))
+        self._out += (sums := self._central.shown(clock.topic, partitions, clock.time))
         self._urgent |= bool(sums)
 
     def _advance(self, stream: StreamAtPartition) -> None:

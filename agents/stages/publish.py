@@ -22,7 +22,8 @@ from murmurate.agents.stages.agreed import AgreedConfig
 from murmurate.agents.stages.central_release import CentralCourse
 from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError
-from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound, begun, release_of
+from murmurate.agents.stages.open_period import OpenPeriod, OutstandingRound, begun, release_of, switch
+from murmurate.agents.stages.plan_by_time import PlanByTime
 from murmurate.agents.stages.publish_state import announces_blocks, kept, kept_arrays, restored, written_under
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.release import Came, release, revised
@@ -54,8 +55,8 @@ class Publish:
 
     large: ClassVar[bool] = False
 
-    def __init__(self, plan: Plan, partition: int = 0, *, fed: bool = False) -> None:
-        self._plan, self._fed = plan, fed
+    def __init__(self, plan: Plan, partition: int = 0, *, fed: bool = False, agreed: Config | None = None) -> None:
+        self._plan, self._fed, self._values = plan, fed, PlanByTime(plan, agreed)
         self._reached: int | None = None  # the feed's clock, where periods go by it
         self._mine = {s.name: s for s in plan.streams if stream_partition(s.name, plan.tallies) == partition}
         self._central = {s.name: s for s in plan.central if stream_partition(s.name, plan.tallies) == partition}
@@ -81,12 +82,12 @@ class Publish:
         match found:
             case Start() if found.stream in self._mine and found.stream not in self._periods:
                 plan = self._mine[found.stream]
-                period = begun(self._plan, plan, found.t, found.t)
+                period = begun(self._values.at(found.t * plan.every_ms), plan, found.t, found.t)
                 self._periods[found.stream] = period
                 self._open(period)
             case Curated() if record.log.topic == TALLIES and found.stream in self._central:
                 self._curated(found)
-            case Config() if self._partition == 0 and record.log == ROUNDS and not self._agreed.fold(found):
+            case Config() if record.log == ROUNDS and self._is_nobodys(found):
                 dead = Dead(reason="config", topic=ROUNDS.topic, partition=ROUNDS.partition, offset=record.offset)
                 self._out.append(Out(Log("dead.analysis", 0), encode(dead)))
             case Tally() | TallyInBlocks() if record.log.topic == TALLIES and found.stream in self._mine:
@@ -118,6 +119,13 @@ class Publish:
     def begun(self) -> tuple[str, ...]:
         """The streams that release here and have begun, central ones too."""
         return (*self._periods, *self._courses)
+
+    def _is_nobodys(self, found: Config) -> bool:
+        """Take a config record. Whether it gets a dead letter: one instance looks at their numbers, and keeps the
+        newest.
+        """
+        self._values.fold(found)
+        return self._partition == 0 and not self._agreed.fold(found)
 
     def _tally(self, tally: Tally | TallyInBlocks, at: int) -> None:
         period = self._periods.get(tally.stream)
@@ -210,6 +218,7 @@ class Publish:
 
     def _open(self, period: OpenPeriod) -> None:
         """Begin a period. Where the method asks nothing, the tallies of a round of no slots show when it is over."""
+        switch(period, self._values)
         step = period.method.open(period.t)
         if isinstance(step, Request):
             self._next(period, step)
@@ -228,12 +237,14 @@ class Publish:
     def _ahead(self, period: OpenPeriod) -> None:
         """Write the rounds of the next periods that the method knows by now."""
         for t in range(period.t + 1, period.t + 1 + AHEAD):
+            if not self._values.known(t * period.plan.every_ms):
+                return
             if t not in period.ahead and (known := period.method.later(t)) is not None:
                 period.ahead[t] = self._ask(period, t, known)
 
     def _ask(self, period: OpenPeriod, t: int, request: Request) -> OutstandingRound:
         """Write a method's request as a round."""
-        round_ = round_of(self._plan, period.plan, t, request)
+        round_ = round_of(self._values.at(t * period.plan.every_ms), period.plan, t, request)
         self._out.append(Out(ROUNDS, encode(round_)))
         self._urgent = True
         return OutstandingRound(round_)
@@ -302,4 +313,6 @@ class Publish:
             self._courses[name].load(stored)
         for name, stored in state["courses"].items():
             plan = written_under(name, stored, self._mine.get(name))
-            self._periods[name] = restored(begun(self._plan, plan, stored["first_t"], stored["t"]), stored, arrays)
+            self._periods[name] = restored(
+                begun(self._plan.at(stored["t"] * plan.every_ms), plan, stored["first_t"], stored["t"]), stored, arrays
+            )

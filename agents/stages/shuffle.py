@@ -25,6 +25,7 @@ from murmurate.agents.stages.closing import MAX_UNSETTLED
 from murmurate.agents.stages.errors import StageError
 from murmurate.agents.stages.faking import fakes_of
 from murmurate.agents.stages.ordering import permutation_of_rows
+from murmurate.agents.stages.plan_by_time import PlanByTime
 from murmurate.agents.stages.reading import read
 from murmurate.agents.stages.round_in_progress import WAITING, Contribution, RoundInProgress, RoundState
 from murmurate.agents.stages.round_question import question_of
@@ -35,7 +36,7 @@ from murmurate.randomizers import Faked, Key
 from murmurate.randomizers.state import StateForm, dump, load
 from murmurate.topics.block import ReportBlock, encode_batch
 from murmurate.topics.codec import encode
-from murmurate.topics.messages import Close, Done, GiveUp, Rejected, Round, Seal
+from murmurate.topics.messages import Close, Config, Done, GiveUp, Rejected, Round, Seal
 from murmurate.topics.names import batch_partition
 
 FORM: Final = StateForm("shuffle", 2)
@@ -51,8 +52,8 @@ class Shuffle:
 
     large: ClassVar[bool] = False
 
-    def __init__(self, plan: Plan, key: Key, partition: int) -> None:
-        self._plan, self._key, self._q = plan, key, partition
+    def __init__(self, plan: Plan, key: Key, partition: int, agreed: Config | None = None) -> None:
+        self._plan, self._key, self._q, self._values = plan, key, partition, PlanByTime(plan, agreed)
         self._open: dict[str, RoundInProgress] = {}
         self._sealed: dict[str, dict[str, int]] = {}  # sealed rounds, with their newest offset in each log
         self._missing: dict[str, list[int]] = {}  # of the newest of them, contributors left out that may still send
@@ -87,6 +88,9 @@ class Shuffle:
                 digest = about.round
             case Close() as about, "closings":
                 digest = about.round
+            case Config() as told, "rounds":
+                self._values.fold(told)
+                return
             case _:
                 return
         if digest in self._sealed:
@@ -229,7 +233,8 @@ class Shuffle:
             fitting += [reports for reports in one.reports if reports.shape[1] == width]
         reports = np.concatenate(fitting) if fitting else np.zeros((0, width), np.uint8)
         agreed = question.fakes == self._plan.fakes and as_agreed(self._plan, round_, question)
-        small = total < self._plan.min_batch or not agreed
+        made = self._values.at(round_.t * self._plan.stream(round_.stream).every_ms)
+        small = total < made.min_batch or not agreed
         if small:  # nothing is said of how many came, nor of how
             reports, here = reports[:0], 0
         elif isinstance(question, Faked):

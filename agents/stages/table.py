@@ -23,6 +23,7 @@ from murmurate.agents.stages.shuffle import CLOSINGS, Shuffle
 from murmurate.agents.stages.stage import Log, Stage
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Key
+from murmurate.topics.messages import Config
 from murmurate.topics.names import STAGES, Zone
 
 CLOCK: Final = Log("clock", 0)
@@ -51,6 +52,8 @@ class Deployed:
     """Partitions of each source topic when the deployment began."""
     fed: bool = False
     """Whether ticks come from `feed`."""
+    agreed: Config | None = None
+    """The config record that was compared, where there is one."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +114,7 @@ def _perturb(of: Deployed, source: Log) -> Stage:
 
 def _shuffle(of: Deployed, source: Log) -> Stage:
     assert of.keys.shuffle is not None  # noqa: S101 - whoever runs a stage has loaded its zone's secrets
-    return Shuffle(of.plan, of.keys.shuffle, source.partition)
+    return Shuffle(of.plan, of.keys.shuffle, source.partition, of.agreed)
 
 
 def _aggregate(of: Deployed, source: Log) -> Stage:
@@ -123,7 +126,7 @@ def _curate(of: Deployed, source: Log) -> Stage:
 
 
 def _publish(of: Deployed, source: Log) -> Stage:
-    return Publish(of.plan, source.partition, fed=of.fed)
+    return Publish(of.plan, source.partition, fed=of.fed, agreed=of.agreed)
 
 
 def _edge(of: Deployed) -> EdgeSecrets:

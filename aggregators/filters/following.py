@@ -79,6 +79,10 @@ class Following:
         """What the method may ask."""
         return self.method.most_rounds()
 
+    def go_on(self, min_batch: int) -> None:
+        """From the next question on, another number of reports is the fewest that are released."""
+        self.method.go_on(min_batch)
+
     def state(self) -> bytes:
         """All that must survive a crash."""
         spec = self._question.spec() if self._question else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from inspect import signature
 from typing import Any, ClassVar
@@ -55,8 +56,8 @@ class MethodBase(ABC):
         """The newest period that was opened."""
         self.waiting: tuple[Purpose, int] | None = None
         """Purpose and amount of the question that is open."""
-        facts = {**setting.facts(), **options}
-        self._setting = hashlib.sha256(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)).hexdigest()
+        self._options = options
+        self._setting = self._digest()
 
     @classmethod
     def takes(cls) -> tuple[str, ...]:
@@ -132,6 +133,16 @@ class MethodBase(ABC):
     def later(self, t: int) -> Request | None:
         """What `open` will ask of a period that has not been opened, where that is known by now."""
         return None
+
+    def go_on(self, min_batch: int) -> None:
+        """From the next question on, another number of reports is the fewest that are released."""
+        self.setting = replace(self.setting, min_batch=min_batch)
+        self._setting = self._digest()
+
+    def _digest(self) -> str:
+        """What a state says of the setting that it was written under."""
+        facts = {**self.setting.facts(), **self._options}
+        return hashlib.sha256(orjson.dumps(facts, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def state(self) -> bytes:
         """All that must survive a crash."""

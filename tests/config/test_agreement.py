@@ -36,9 +36,9 @@ FIELDS = {
     "enrol": "known", "forget_after_ms": 1, "lateness_ms": 1, "future_ms": 1, "patience_ms": 1, "tallies": 2,
     "fakes": 5,
 }  # fmt: skip
-SAID_ONLY = {"name", "delta", "assumed_corrupt", "mixed", "users", "streams", "central", "latest", "skew_ms"}
-"""Of a plan: its topics, what releases say, and what each worker minds by itself; of a central target each stream says
-which question comes of it.
+SAID_ONLY = {"name", "delta", "assumed_corrupt", "mixed", "users", "streams", "central", "latest", "skew_ms", "until"}
+"""Of a plan: its topics, what releases say, and what each worker minds by itself, and what test_switch compares; of a
+central target each stream says which question comes of it.
 """
 
 

@@ -157,7 +157,7 @@ def test_every_key_of_the_file_has_a_rule() -> None:
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)
     }  # fmt: skip
     ruled = {key.split(".")[0] for key in (*EXPLAINED, *MOVED)}
-    assert sections | {"name", "schema", "streams", "curator"} == ruled
+    assert sections | {"name", "schema", "streams", "curator", "until"} == ruled
 
 
 def test_every_frozen_fact_has_words() -> None:

@@ -14,6 +14,7 @@ from murmurate.agents.kafka.topology import Topology, zone_keys
 from murmurate.agents.kafka.worker import Worker
 from murmurate.agents.observe.metrics import Metrics
 from murmurate.config.secrets import ZONE_SECRETS
+from murmurate.topics.messages import Config
 from murmurate.topics.names import ZONES, Zone
 from tests.faults.deployed import Deployed
 
@@ -49,9 +50,9 @@ class Inside:
 @contextlib.asynccontextmanager
 async def inside(
     deployed: Deployed, zones: Sequence[Zone] = ZONES, *, clock: Callable[[], int] = now_ms,
-    compare: Callable[[], Awaitable[object]] | None = None,
+    compare: Callable[[], Awaitable[object]] | None = None, record: Config | None = None,
 ) -> AsyncIterator[Inside]:  # fmt: skip
-    """One that runs, and is stopped in the end. `clock`: what it takes for the time."""
+    """One that runs, and is stopped in the end. `clock`: what it takes for the time; `record`: what it has compared."""
     plan, fed = deployed.plan, deployed.deployment.time.clock == "feed"
     mine = {name for zone in zones for name in ZONE_SECRETS[zone]}
     keys = zone_keys({name: value for name, value in known_secrets(plan.name).items() if name in mine}, plan.name)
@@ -59,7 +60,7 @@ async def inside(
     where = await first_counts(deployed.client, plan, await sources(deployed.client, plan))
     metrics = Metrics(plan, zones, now_ms=clock, fed=fed)
     worker = Worker(
-        plan, deployed.client, Topology(plan, keys, where, fed=fed), where, zones, instance="inside",
+        plan, deployed.client, Topology(plan, keys, where, fed=fed, record=record), where, zones, instance="inside",
         observer=metrics, now_ms=clock, fed=fed, compare=compare,
     )  # fmt: skip
     running = asyncio.create_task(worker.run(stop))

@@ -38,6 +38,7 @@ async def _added(deployed: Deployed, folder: Path, whole: bool) -> None:
     applied = Application(deployed)
     async with inside(deployed, ("edge",)) as this:
         await this.ready()
+        await _waits_for(this, 0)
         plain = await applied.producer()
         await applied.write(plain, 0)
         async with deployed.client.admin() as admin:
@@ -87,6 +88,7 @@ async def _refused(
 
     async with inside(deployed, ("edge",)) as this:
         await this.ready()
+        await _waits_for(this, 0)  # a door without a state begins where its source ends
         async with deployed.client.admin() as admin:
             await admin.widen(applied.topic, 3)
             patched.setattr(Admin, "widen", widen)
@@ -112,7 +114,7 @@ async def _refused(
 async def _waits_for(this: Inside, partition: int) -> None:
     """Until perturb has the times of this partition."""
     (perturb,) = [task.stage for task in this.worker.tasks if isinstance(task.stage, Perturb)]
-    closing, end = perturb._streams["screen"].closing, time.monotonic() + 10
+    closing, end = perturb._streams["screen"].closing, time.monotonic() + 30
     while closing.times.get(partition, 0) < now_ms() - 2_000:
         assert time.monotonic() < end, closing.times
         await asyncio.sleep(0.02)

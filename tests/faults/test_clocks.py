@@ -22,6 +22,7 @@ from murmurate.agents.stages.door import Door, set_back
 from murmurate.agents.stages.stage import Log
 from murmurate.topics.codec import decode_record, encode
 from murmurate.topics.messages import Progress, Tick
+from murmurate.topics.quiet import Quiet
 from tests.faults.deployed import Deployed
 from tests.faults.inside import LONGEST_S, Inside, inside, now_ms
 
@@ -74,7 +75,7 @@ def waits(this: Inside) -> str:
 async def progress(deployed: Deployed) -> list[int]:
     """All times that doors have written into `raw`."""
     found = [decode_record(got.value or b"") for got in await deployed._everything("raw")]
-    return [one.time for one in found if isinstance(one, Progress)]
+    return [one.time for one in found if isinstance(one, Progress | Quiet)]
 
 
 async def wrong(deployed: Deployed) -> str:

@@ -194,6 +194,12 @@ def test_a_zone_has_the_writers_and_the_groups_of_its_own_stages(guarded: Guarde
             for stage in STAGES
         }  # fmt: skip
 
+    async def named() -> dict[str, list[bool]]:
+        first = dict(reversed([(zone, stage) for stage, zone in STAGES.items()]))
+        return {zone: [await opens(guarded.clients[one], f"{NAME}-{stage}-worker-a.b-1") for one in ZONES]
+                for zone, stage in first.items()}  # fmt: skip
+
+    assert run(named()) == {zone: [one == zone for one in ZONES] for zone in ZONES}
     assert run(told()) == {stage: {zone: (zone == home,) * 2 for zone in ZONES} for stage, home in STAGES.items()}
 
 

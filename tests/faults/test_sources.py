@@ -147,7 +147,7 @@ def _clock(this: Inside, partition: int) -> int:
 
 async def _arrived(deployed: Deployed, wanted: int) -> int:
     """Rows in raw, once there are so many, or after a while."""
-    rows, end = 0, time.monotonic() + 10
+    rows, end = 0, time.monotonic() + 30
     while rows < wanted and time.monotonic() < end:
         found = [decode_record(got.value or b"") for got in await deployed._everything("raw")]
         rows = sum(len(one.users) for one in found if isinstance(one, RawBlock))

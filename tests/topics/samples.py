@@ -25,6 +25,7 @@ from murmurate.topics.messages import (
     TallyInBlocks,
     Tick,
 )
+from murmurate.topics.quiet import Quiet
 
 ROUND = Round(
     stream="screen",
@@ -78,6 +79,7 @@ MESSAGES: tuple[Message, ...] = (
     Close(round=DIGEST, contributors=(0, 2, 7)),
     Settled(stream="screen", t=5),
     Progress(topic="app.clicks", partition=3, time=1_794_992_412_480),
+    Quiet(topic="app.clicks", partitions=(0, 1, 47), time=1_794_992_412_480),
     Tick(topic="app.clicks", partition=3, time=1_794_992_412_480, end=77),
     Done(round=DIGEST, contributor=3, sent=10, total=40),
     Seal(

@@ -245,6 +245,7 @@ def golden() -> dict[str, str]:
         "schema": "murmurate/config/1", "number": 2, "secrets": {"shuffle": "6bc040b5907b58f1"},
         "values": {"privacy.min_batch": 1000, "time.clock": "wall", "streams.screen.every_ms": 60_000},
     }  # fmt: skip
+    change = config | {"number": 3, "until": {"time": 1_795_003_200_000, "values": {"privacy.min_batch": 500}}}
     (row_key, row), *_ = rows(SUMMED).items()
     return {
         "raw block": raw("screen", RAW_ROWS).hex(),
@@ -262,6 +263,7 @@ def golden() -> dict[str, str]:
         "tally": canonical(tally).decode(),
         "announced tally": canonical(announced).decode(),
         "config": canonical(config).decode(),
+        "config of a change": canonical(change).decode(),
         "unmeasured release": canonical(FIRST).decode(),
         "release of nobody": canonical(NOBODY).decode(),
         "release for queries": canonical(QUERIED).decode(),

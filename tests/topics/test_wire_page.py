@@ -80,6 +80,7 @@ def test_the_page_shows_the_golden_bytes() -> None:
         "tally",
         "announced tally",
         "config",
+        "config of a change",
         "curated",
         "latest",
     }

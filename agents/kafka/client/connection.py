@@ -56,17 +56,19 @@ class Client:
                     raise
                 await asyncio.sleep(AGAIN_S)
 
-    def reader(self, *, aborted: bool = False) -> Reader:
-        """A reader that belongs to no group. `aborted`: of what was never committed too, for an audit."""
-        return Reader(self._common(), self.access.given(*OF_READERS), aborted=aborted)
+    def reader(self, *, aborted: bool = False, patient: bool = False) -> Reader:
+        """A reader that belongs to no group. `aborted`: of what was never committed too, for an audit; `patient`: one
+        that follows the same logs for long.
+        """
+        return Reader(self._common(), self.access.given(*OF_READERS), aborted=aborted, patient=patient)
 
     def writer(self, identity: str) -> Writer:
         """A transactional writer: opening a second one of the same identity fences this one."""
         return Writer(self._common() | self.access.given(*OF_WRITERS), identity)
 
-    def sender(self) -> Sender:
-        """A writer without transactions, for records that are nobody's state."""
-        return Sender(self._common())
+    def sender(self, *, patient: bool = True) -> Sender:
+        """A writer without transactions, for records that are nobody's state. `patient`: it tries for minutes."""
+        return Sender(self._common(), patient=patient)
 
     def appender(self) -> Appender:
         """A writer that tells when the brokers appended."""

@@ -15,6 +15,10 @@ from murmurate.agents.stages.stage import NO_VALUE
 
 FETCH_BYTES = 4 << 20
 POLL_MS = 100
+PATIENT_MS = 500
+"""How long brokers hold a fetch of a reader that only follows logs: what comes is told at once, so nothing waits for
+that, but a reader that turns to other partitions does.
+"""
 
 
 class Reader:
@@ -22,10 +26,14 @@ class Reader:
     transactions too, for audits.
     """
 
-    def __init__(self, common: Mapping[str, Any], given: Mapping[str, Any] = NONE, *, aborted: bool = False) -> None:
+    def __init__(
+        self, common: Mapping[str, Any], given: Mapping[str, Any] = NONE, *, aborted: bool = False,
+        patient: bool = False,
+    ) -> None:  # fmt: skip
         isolation = "read_uncommitted" if aborted else "read_committed"
         usual: dict[str, Any] = {
-            "fetch_max_wait_ms": POLL_MS, "max_partition_fetch_bytes": FETCH_BYTES, "fetch_max_bytes": 4 * FETCH_BYTES,
+            "fetch_max_wait_ms": PATIENT_MS if patient else POLL_MS, "max_partition_fetch_bytes": FETCH_BYTES,
+            "fetch_max_bytes": 4 * FETCH_BYTES,
         }  # fmt: skip
         self._common = common
         self._consumer = AIOKafkaConsumer(
@@ -82,6 +90,13 @@ class Reader:
         """The offset of the next record: records that were aborted or compacted away lie behind it too."""
         with kafka_errors(f"position of {place.topic} {place.partition}"):
             return int(await self._consumer.position(TopicPartition(*place)))
+
+    def reached(self) -> dict[Place, int]:
+        """The position of each partition that is read, without waiting for one."""
+        subscription = self._consumer._subscription.subscription
+        assignment = subscription.assignment if subscription is not None else None
+        states = {at: assignment.state_value(at) for at in assignment.tps} if assignment is not None else {}
+        return {Place(*at): state.position for at, state in states.items() if state.has_valid_position}
 
     async def bounds(self, places: Collection[Place]) -> dict[Place, tuple[int, int]]:
         """The first offset of each partition and where it ends: before the first record of a transaction that is open,

@@ -6,7 +6,6 @@ Contract: a transaction awaits each delivery before it commits: aiokafka commits
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,11 +13,13 @@ import aiokafka.producer.message_accumulator as _accumulator
 import aiokafka.producer.sender as _sender
 from aiokafka import AIOKafkaProducer
 from aiokafka import errors as kafka
+from aiokafka.client import ConnectionGroup, CoordinationType
+from aiokafka.protocol.transaction import EndTxnRequest
 
 from murmurate.agents.kafka.client.kafka_errors import close_within, kafka_errors
 from murmurate.agents.kafka.client.reasons import connected
 from murmurate.agents.kafka.client.records import Place, Write
-from murmurate.agents.kafka.errors import BrokerError
+from murmurate.agents.kafka.errors import BrokerError, FencedError
 
 _sender.BACKOFF_OVERRIDE = 0.002  # 20 ms by default, between back-to-back transactions of one producer
 
@@ -43,6 +44,8 @@ _Batch.failure = _failed
 TRANSACTION_MS = 10_000
 """A dead writer's open transaction hides what follows for at most this long; its successor ends it at once."""
 BATCH_BYTES = 1 << 20
+FENCED_CODES = (47, 90)
+"""INVALID_PRODUCER_EPOCH, and PRODUCER_FENCED, as later versions of the request have it."""
 SAFE_MS = 120_000
 """How long a record without a transaction is tried again, in order and once, while brokers are away."""
 
@@ -61,6 +64,26 @@ class Writer:
     async def open(self) -> None:
         """Fence every earlier holder of the identity and end what it left open."""
         await connected(f"writer {self.identity}", self._common, self._producer.start())
+
+    async def holds(self) -> bool:
+        """Whether the brokers still know this opening; FencedError if somebody has opened the identity since. Asks its
+        coordinator to end a transaction that was never begun, which is refused either way: nothing is written anywhere,
+        and no reader waits. An identity that wrote nothing for a week is forgotten.
+        """
+        sender, known = self._producer._sender, self._producer._txn_manager
+        with kafka_errors(f"writer {self.identity}"):
+            node = await sender._find_coordinator(CoordinationType.TRANSACTION, self.identity)
+            asked = EndTxnRequest(
+                transactional_id=self.identity, producer_id=known.producer_id, producer_epoch=known.producer_epoch,
+                transaction_result=False,
+            )  # fmt: skip
+            told = await self._producer.client.send(node, asked, group=ConnectionGroup.COORDINATION)
+        if told.error_code in FENCED_CODES:
+            raise FencedError(f"writer {self.identity}: another instance has taken over")
+        known_here = bool(told.error_code != kafka.InvalidProducerIdMapping.errno)
+        if known_here and told.error_code != kafka.InvalidTxnState.errno:
+            sender._coordinator_dead(CoordinationType.TRANSACTION)  # it may have moved: the next time shows
+        return known_here
 
     async def transact(self, writes: Iterable[Write]) -> list[int]:
         """All of these, or none: their offsets, once they are committed."""
@@ -90,8 +113,8 @@ class Writer:
 class Sender:
     """Writes records as they come, each once and in order."""
 
-    def __init__(self, common: Mapping[str, Any]) -> None:
-        self._common = {**common, "request_timeout_ms": SAFE_MS}
+    def __init__(self, common: Mapping[str, Any], *, patient: bool = True) -> None:
+        self._common = {**common, "request_timeout_ms": SAFE_MS} if patient else dict(common)
         self._producer = AIOKafkaProducer(
             **self._common,
             enable_idempotence=True,
@@ -105,8 +128,7 @@ class Sender:
         return self
 
     async def __aexit__(self, *what: object) -> None:
-        with contextlib.suppress(kafka.KafkaError):
-            await self._producer.stop()
+        await close_within(self._producer.stop())
 
     async def send(self, writes: Sequence[Write]) -> list[int]:
         """Write these, and return their offsets once all are safe. Many small records cost little."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -221,11 +221,11 @@ def test_sums_that_count_too_many_events_of_a_user_are_found() -> None:
 
 def test_sums_that_take_late_events_are_found() -> None:
     def patch(monkeypatch: pytest.MonkeyPatch) -> None:
-        progress = CentralAtPartition.progress
+        shown = CentralAtPartition.shown
 
-        def early(self: CentralAtPartition, partition: int, time_ms: int) -> object:
-            return progress(self, partition, time_ms + 400)
+        def early(self: CentralAtPartition, partitions: Sequence[int], time_ms: int) -> object:
+            return shown(self, partitions, time_ms + 400)
 
-        monkeypatch.setattr(CentralAtPartition, "progress", early)
+        monkeypatch.setattr(CentralAtPartition, "shown", early)
 
     assert "missummed" in played_with(patch, plan=only(SPENT, BLOCKS, FOUND_SPENT))

@@ -92,6 +92,7 @@ NOT_IN_IT: Final[dict[str, tuple[Any, str]]] = {
     }.items()},
     **{f"secrets.{name}.{form}": (other, "a place; the noise is drawn from the key itself, whatever the digest is")
        for name in TILL["secrets"] for form, other in (("file", None), ("env", "T"))},
+    "until": (None, "of local streams: what a central sum holds may not change, `future` neither"),
     "web.listen": ("127.0.0.1:1", "who shows releases"),
     "web.edge": ("127.0.0.1:2", "who shows counts of the edge"),
     "releases.queries": (True, "what local releases say beside their figures"),
