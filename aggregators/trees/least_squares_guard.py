@@ -3,9 +3,9 @@
 Contract: p is an unbiased estimate of known variance V, here by least squares; b is a filter's, which says that its
 variance is s.  If b is as good as it says, the mean of (b - p)^2 is V - s.  What a running mean of (b - p)^2 / V has
 beyond that is the square of a bias, over V, never less than 0; a margin is added for what chance hides in the mean,
-wider while few periods are in it.  With a squared bias of u V the best weight of p is u V / (V - s + u V), and the error of both
-together is s + that weight times (V - s): from s, where no bias shows, to V, where it is large.  So what is said is
-never less exact than p says it is, and a filter whose models fit badly gives way to p.
+wider while few periods are in it.  With a squared bias of u V the best weight of p is u V / (V - s + u V), and the
+error of both together is s + that weight times (V - s): from s, where no bias shows, to V, where it is large.  So what
+is said is never less exact than p says it is, and a filter whose models fit badly gives way to p.
 Source: shrinkage towards what data allow, after James and Stein 1961; running means and margin are ours, and measured
 by `python -m benchmarks.horizon_filter`.  Not here: the two estimates (residue.py, residue_filter.py).
 """
