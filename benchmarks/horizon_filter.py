@@ -2,11 +2,12 @@
 
 `python -m benchmarks.horizon_filter kinds 512 1 1 1e6` has, for T periods, s changes, d values and n users, the mean
 squared error of the filter over that of plain least squares, and the share of truths within two standard errors, in the
-first horizon and in the second, on truths in which everybody changes once a horizon (in so many steps, or gradually)
-and on the kinds of streams of agents/simulate/stream_kinds.py.  `... lpu 1e6 512 1024` divides the filter's error in
-the second horizon by that of LPU with its own filter, as `python -m benchmarks.horizons filter` does without one.
+first horizon and in the second, on truths in which everybody changes once a horizon (in so many steps, or gradually),
+on some that rest for a horizon before they rise, and on the kinds of streams of agents/simulate/stream_kinds.py.
+`... lpu 1e6 512 1024` divides the filter's error in the second horizon by that of LPU with its own filter, as
+`python -m benchmarks.horizons filter` does without one.
 Nodes have normal errors of their exact variances; levels are those of SaO2 with T = w, fan-out 2.  What clamping takes
-from users who change more often is not in it.  Not here: the filter (agents/simulate/residue_filter.py).
+from users who change more often is not in it.  Not here: the filter (aggregators/trees).
 """
 
 from __future__ import annotations
@@ -18,18 +19,21 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.horizons import RUNS, STEPS, filtered, rising
-from murmurate.agents.simulate.residue_filter import ResidueFilter
 from murmurate.agents.simulate.stream_kinds import KINDS
 from murmurate.aggregators.measures.frequency import Frequency
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.aggregators.methods.horizons import SaO2
 from murmurate.aggregators.methods.method import Setting
+from murmurate.aggregators.trees.least_squares_guard import LeastSquaresGuard
 from murmurate.aggregators.trees.residue import NodeEstimate, ResidueEstimates, node_variance
+from murmurate.aggregators.trees.residue_filter import ResidueFilter
 from murmurate.randomizers.residue_tree import ResidueTree
 from murmurate.randomizers.sessions.node import Node
 
 Floats = np.ndarray
 SERIES = 24
+LATE = (2, 4, 8, 16)
+"""By how many standard errors of a node of the lowest level a value rises in a horizon, after one of rest."""
 
 
 class LevelReports(NamedTuple):
@@ -74,6 +78,7 @@ def drawn(tree: ResidueTree, told: Sequence[LevelReports], truth: Floats, seed: 
     rng, (periods, d) = np.random.default_rng(seed), truth.shape
     cohort = sum(level.users for level in told)
     follow = ResidueFilter(tree, d, told[0].absent / told[0].users, sampling=0.25 / cohort)
+    guard = LeastSquaresGuard(d, tree.periods)
     found = np.empty((4, periods, d))
     for t in range(periods):
         step = t % tree.periods + 1
@@ -87,8 +92,9 @@ def drawn(tree: ResidueTree, told: Sequence[LevelReports], truth: Floats, seed: 
             noisy = change + rng.normal(size=d) * np.sqrt(exact)
             nodes.append(NodeEstimate(h, node, noisy, of.absent / of.users, exact))
         closed = plain.close(nodes)
-        best = follow.close(nodes, closed)
-        found[:, t] = (closed.estimate - truth[t]) ** 2, closed.variance, (best.estimate - truth[t]) ** 2, best.variance
+        best = follow.close(nodes)
+        value, variance = guard.joined((best.estimate, best.variance), (closed.estimate, closed.variance))
+        found[:, t] = (closed.estimate - truth[t]) ** 2, closed.variance, (value - truth[t]) ** 2, variance
     return FilterErrors(*found)
 
 
@@ -98,17 +104,27 @@ def of_kind(name: str, periods: int, d: int, series: int) -> Floats:
     return np.concatenate([one[:, 1:] if d == 1 else one for one in each], axis=1)
 
 
+def of_steps(periods: int, noise: float) -> dict[str, Floats]:
+    """Truths of two horizons in which everybody changes once a horizon, and those that rest before they rise. noise:
+    the standard error of a node of the lowest level.
+    """
+    found = {}
+    for steps in (one for one in STEPS if one < periods):
+        each = [rising(periods, steps, seed) for seed in range(SERIES)]
+        found[f"{steps} steps" if steps else "gradual"] = np.stack(each, axis=1)
+    for times in LATE:
+        rise = np.minimum(0.1 + times * noise * np.arange(1, periods + 1) / periods, 0.9)
+        late = np.concatenate((np.full(periods, 0.1), rise))
+        found[f"late {times}"] = np.tile(late[:, np.newaxis], SERIES)
+    return found
+
+
 def kinds(periods: int, changes: int, d: int, users: int) -> None:
     """The table of kinds."""
     tree, told = levels(periods, changes, d, users)
     print(f"filter / plain, T = {periods}, s = {changes}, d = {d}, {users:.0e} users, {tree.levels} levels: ratio of")
     print("mean squared errors and truths within two standard errors, in the first horizon and in the second")
-    truths = {}
-    if d == 1:
-        truths = {
-            f"{steps} steps" if steps else "gradual":
-            np.stack([rising(periods, steps, seed) for seed in range(SERIES)], axis=1) for steps in STEPS
-        }  # fmt: skip
+    truths = of_steps(periods, np.sqrt(told[0].absent / told[0].users)) if d == 1 else {}
     truths |= {name: of_kind(name, 2 * periods, d, max(2, SERIES // d)) for name in KINDS}
     first, second = slice(0, periods), slice(periods, None)
     for seed, (name, truth) in enumerate(truths.items()):

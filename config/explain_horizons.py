@@ -25,8 +25,9 @@ def in_horizons(method: MethodOptions, every_ms: int) -> str:
     forms = {"majority": ", in the majority form", "best": ", in the form with less error at each level"}
     length = shortest(int(method.horizon or 1) * every_ms)
     revised = f", each release revised {length} later by all that its horizon told" if method.revise else ""
+    filtered = ", with the filter" if method.filtered else ""
     return (
         f" in horizons of {length}, each for one epsilon in all, in which a user tells up to {method.changes} changes,"
         f" for {goals[str(method.goal)]}{ways.get(str(method.portions), '')}{forms.get(str(method.form), '')}"
-        f"{revised}"
+        f"{revised}{filtered}"
     )

@@ -112,6 +112,7 @@ def resolve(made: Plan, name: str) -> Question:
     """The question that an answer of this stream uses, at the epsilon that it really spends."""
     stream = made.stream(name)
     if issubclass(kind_of(stream.method.name), HorizonMethod):
+        method(stream.method, stream.setting(made, 0))  # whose filter may have a mistake of its own
         return kind_of(stream.method.name)(stream.setting(made, 0), **stream.method.own).standing.mechanism
     epsilon = Fraction(answer_micro(made, name), MICRO)
     name = stream.mechanism if stream.mixed is None else stream.mixed.mechanism

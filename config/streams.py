@@ -148,7 +148,7 @@ class MethodTable(ConfigTable):
     that agree with the user more often than not ("majority"); or at each level what has less error ("best").
     """
     filter: Literal["adaptive", "off"] | None = None
-    """Estimates from all reports so far, by the adaptive filter (default, but not for sao2); or the own series."""
+    """Estimates from all reports so far, by a filter (default, but for sao2 only if named); or the own series."""
     revise: Annotated[int | Literal["horizon"], Lag(0, MAX_REVISE)] = 0
     """After so many periods each release is made once more, in the light of what came since; 0: not at all. For sao2
     "horizon": as many periods later as a horizon has, by all that the release's own horizon told.
@@ -164,12 +164,12 @@ class MethodTable(ConfigTable):
                 mistakes.append(Mistake(option, seen(found), f"only with {takers}"))
         if self.of_horizons and self.revise not in (0, AFTER_HORIZON):
             mistakes.append(Mistake("revise", seen(self.revise), f'0 or "{AFTER_HORIZON}", with {self.name}'))
+        elif self.of_horizons and self.revise and self.filtering == ADAPTIVE:
+            mistakes.append(Mistake("revise", seen(self.revise), f"with {self.name} only with filter = {OFF}"))
         elif not self.of_horizons and self.revise == AFTER_HORIZON:
             mistakes.append(Mistake("revise", seen(self.revise), "a number of periods, without horizons"))
         elif self.revise and not self.of_horizons and self.filtering == OFF:
             mistakes.append(Mistake("revise", seen(self.revise), f"only with filter = {ADAPTIVE}"))
-        if self.of_horizons and self.filter == ADAPTIVE:
-            mistakes.append(Mistake("filter", seen(self.filter), f"off, with {self.name}"))
         if self.of_horizons and self.horizon is None:
             mistakes.append(Mistake("horizon", "nothing", 'a length of time, such as "24h"'))
         if mistakes:

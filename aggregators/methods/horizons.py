@@ -177,12 +177,17 @@ class HorizonMethod(MethodBase):
         """Release the last estimate again."""
         return self.standing.decision(self.t, mean_square=self._drift.bound(self.standing, self.t))
 
-    # ---- what a horizon told, for whoever revises it (after_horizon.py) ----
+    # ---- what a horizon told, for whoever filters or revises it (filtered_horizon.py, after_horizon.py) ----
 
     @property
     def tree(self) -> ResidueTree:
         """The tree of a horizon."""
         return self._levels.tree
+
+    @property
+    def cohorts(self) -> int:
+        """K, the number of cohorts that take turns."""
+        return self._levels.cohorts
 
     @property
     def coordinates(self) -> int:

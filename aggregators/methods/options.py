@@ -74,6 +74,8 @@ class MethodOptions:
             raise ParameterError(f"clip: found {shown(self.clip)}; allowed: {', '.join(CLIPS)}")
         if self.horizon is not None and str(self.revise) not in ("0", self.horizon):
             raise ParameterError(f"revise: found {shown(self.revise)}; allowed: 0, or {self.horizon}, the horizon")
+        if self.horizon is not None and self.revise and self.filtered:
+            raise ParameterError(f"revise: found {shown(self.revise)} with a filter; allowed: with filter = {OFF!r}")
         if self.revise and not self.filtered and self.horizon is None:
             found = shown(self.revise)
             raise ParameterError(f"revise: found {found} without a filter; allowed: with filter = {ADAPTIVE!r}")

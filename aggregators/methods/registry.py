@@ -14,6 +14,7 @@ from murmurate.aggregators.methods.absorption import LBA, LPA
 from murmurate.aggregators.methods.after_horizon import AfterHorizon
 from murmurate.aggregators.methods.dsat import LBDsat, LPDsat
 from murmurate.aggregators.methods.fast import LBFast, LPFast
+from murmurate.aggregators.methods.filtered_horizon import FilteredHorizon
 from murmurate.aggregators.methods.halving import LBD, LPD
 from murmurate.aggregators.methods.holdout import Holdout
 from murmurate.aggregators.methods.horizons import (
@@ -72,13 +73,10 @@ def method(options: MethodOptions, setting: Setting) -> Method:
         able = ", ".join(name for name, one in METHODS.items() if one.fixed)
         raise ParameterError(f"{kind.name}: found {setting.fakes} fakes a round; allowed: with {able}")
 
-    if issubclass(kind, HorizonMethod) and options.filtered:
-        raise ParameterError(f"{kind.name}: filter: found {options.filter}; allowed: off")
-
     def made(of: Setting) -> Method:
         plain = kind(of, **options.own)
         if isinstance(plain, HorizonMethod):
-            return AfterHorizon(plain) if options.revise else plain
+            return FilteredHorizon(plain) if options.filtered else AfterHorizon(plain) if options.revise else plain
         return Following(plain, revise=options.revise) if options.filtered else plain
 
     whole = made(setting)  # so that its errors come before anybody is asked

@@ -110,6 +110,8 @@ class StreamTable(DeclaredStream):
                 yield Mistake("season", seen(shortest(self.season)), allowed)
             if self.method.filtering == OFF:
                 yield Mistake("season", seen(shortest(self.season)), f"only with filter = {ADAPTIVE}")
+            elif self.method.of_horizons:
+                yield Mistake("season", seen(shortest(self.season)), f"none, with {self.method.name}")
         horizon = self.method.horizon
         if self.method.of_horizons:
             yield from self._horizon_mistakes()

@@ -15,7 +15,7 @@ from murmurate.agents.kafka.state import StateRecord
 from murmurate.agents.stages import aggregate, curate, door, frozen, perturb, publish, shuffle
 from murmurate.agents.stages.errors import StateError
 from murmurate.aggregators.filters import following
-from murmurate.aggregators.methods import after_horizon, holdout, last_estimate
+from murmurate.aggregators.methods import after_horizon, filtered_horizon, holdout, last_estimate
 from murmurate.aggregators.methods.method import Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import HORIZON_METHODS, METHODS, method
@@ -124,6 +124,7 @@ def test_a_method_and_all_behind_it_goes_on_from_its_own_form_and_from_no_other(
         (following, MethodOptions("lpu", filter="adaptive"), NUMBERS),
         (holdout, MethodOptions("lpu", clip="found"), NUMBERS),
         (after_horizon, MethodOptions("sao2", horizon="4", revise=4), of_changes),
+        (filtered_horizon, MethodOptions("sao2", horizon="4", filter="adaptive"), of_changes),
     ):
         state = method(options, setting).state()
         method(options, setting).load(state)

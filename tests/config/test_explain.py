@@ -58,6 +58,8 @@ def test_the_shared_example_is_explained_within_80_columns() -> None:
         ({"screen__method": "lbu"}, "grr at epsilon 0.032786"),
         ({"screen__method": {"name": "sao2", "horizon": "1h", "revise": "horizon"}},
          "for the value of each period, each release revised 1h later by all that its horizon told,"),
+        ({"screen__method": {"name": "sao2", "horizon": "1h", "filter": "adaptive"}},
+         "for the value of each period, with the filter,"),
         ({"screen__season": "24h"}, "what returns every 1d is learned, as a profile of 168 values"),
     ],
 )  # fmt: skip

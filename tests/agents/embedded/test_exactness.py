@@ -54,7 +54,9 @@ SELDOM = deployment(
 CHANGES = deployment(
     stream(
         "screen", "sao2", share_micro=700_000,
-        method=MethodOptions("sao2", horizon="4", changes="4", fanout="2", goal="mean", users="0"),
+        method=MethodOptions(
+            "sao2", horizon="4", changes="4", fanout="2", goal="mean", users="0", filter="adaptive"
+        ),
     ),
     stream(
         "mood", "sao2", share_micro=300_000, carry_ms=None, measure="mean", domain=Grid(0, 4, 5, "points"),

@@ -197,8 +197,6 @@ def test_too_few_users_or_slots_and_measures_without_ones_are_refused() -> None:
         method(MethodOptions("sao2", horizon="8"), Setting(Mean.of_size(9), 1_000_000, 9, 576, 1, bytes(32)))
     with pytest.raises(ParameterError, match="horizons for distribution"):
         method(MethodOptions("sao2", horizon="8"), Setting(Distribution.of_size(9), 1_000_000, 9, 576, 1, bytes(32)))
-    with pytest.raises(ParameterError, match="filter"):
-        method(MethodOptions("sao2", horizon="8", filter="adaptive"), setting())
 
 
 def test_the_smallest_part_is_that_of_the_level_with_the_fewest_slots() -> None:

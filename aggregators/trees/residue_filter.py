@@ -1,4 +1,4 @@
-"""A filter over the values of horizons, to measure what one would gain: a mixture of Kalman filters over nodes.
+"""A filter over the values of horizons: a mixture of Kalman filters over the nodes that end.
 
 Contract: a node that ends now tells the present value less the one at its beginning, with independent noise.  So the
 state of each filter is the present value, the value at the beginning of each level's open node (its anchor, zero
@@ -6,20 +6,23 @@ without doubt where that is the horizon's beginning), and a velocity.  The model
 values that are free in each period, which alone give plain least squares.  They are mixed anew in each period, as an
 interacting mixture: each begins from the mean of all, weighed by how likely a change of model is, and is then weighed
 by what it foretold of the nodes.  The present value is carried from one horizon to the next, with the sampling error
-between cohorts.  Error bars grow by what the estimate lies farther from plain least squares than chance explains.
-Source: interacting multiple models (Blom and Bar-Shalom 1988); anchors, grid and guard are ours.  No method uses it:
-docs/METHODS.md says why.  Not here: what is measured (benchmarks/horizon_filter.py).
+between cohorts.  Its variances are only as good as its models: where users are few and values move slowly they are too
+small, and no one uses them as they are.
+Source: interacting multiple models (Blom and Bar-Shalom 1988); anchors and grid are ours; ARCHITECTURE section 5.18.
+Not here: how far its estimates are trusted (least_squares_guard.py), the method that it stands behind
+(aggregators/methods/filtered_horizon.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.aggregators.trees.residue import NodeEstimate, StepEstimate
+from murmurate.randomizers.errors import SnapshotError
 from murmurate.randomizers.residue_tree import ResidueTree
 
 Floats = NDArray[np.float64]
@@ -47,10 +50,6 @@ MOTIONS: Final = (
 )
 VELOCITY: Final = 1.0
 """The variance of a velocity before anything is known of it."""
-MEMORY: Final = 0.97
-"""The part of the guard's mean that is left after a period."""
-GUARD: Final = 2.0
-"""How many times the squared distance from least squares that chance does not explain counts in an error bar."""
 
 _LEAST_NOISE: Final = 0.25
 
@@ -76,11 +75,10 @@ class ResidueFilter:
         """The present value, the anchor of each level, the velocity: float64[d, K, size]."""
         self._covariances = np.zeros((coordinates, models, size, size))
         self._covariances[..., 0, 0] = 1.0
-        self._beyond, self._heard = np.zeros(coordinates), 0.0
         self._at = 0
 
-    def close(self, told: Sequence[NodeEstimate], plain: StepEstimate) -> StepEstimate:
-        """The estimate of the next step from the nodes that end with it. plain: what least squares makes of it."""
+    def close(self, told: Sequence[NodeEstimate]) -> StepEstimate:
+        """The estimate of the next step, from the nodes that end with it."""
         self._at = self._at % self.tree.periods + 1
         if self._at == 1:
             self._begin()
@@ -97,7 +95,22 @@ class ResidueFilter:
         values = self._means[..., 0]
         mean = (self._weights * values).sum(axis=1)
         spread = np.maximum(self._covariances[..., 0, 0], 0) + (values - mean[:, np.newaxis]) ** 2
-        return self._guarded(StepEstimate(plain.step, mean, (self._weights * spread).sum(axis=1)), plain)
+        return StepEstimate(self._at, mean, (self._weights * spread).sum(axis=1))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The whole state; it does not share memory with this."""
+        state = {"weights": self._weights, "means": self._means, "covariances": self._covariances}
+        state["at"] = np.array([self._at])
+        return {name: array.copy() for name, array in state.items()}
+
+    def load(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over `arrays` of a filter of the same tree, coordinates and models."""
+        wanted = {name: array.shape for name, array in self.arrays().items()}
+        found = {name: array.shape for name, array in arrays.items()}
+        if found != wanted:
+            raise SnapshotError(f"residue filter: found a state of {found}; allowed: {wanted}")
+        self._weights, self._means = arrays["weights"].copy(), arrays["means"].copy()
+        self._covariances, self._at = arrays["covariances"].copy(), int(arrays["at"][0])
 
     def _begin(self) -> None:
         """Keep the present value and the velocity; every anchor is zero, for sure."""
@@ -150,13 +163,3 @@ class ResidueFilter:
         self._means[..., at] = self._means[..., 0]
         self._covariances[..., at, :] = self._covariances[..., 0, :]
         self._covariances[..., :, at] = self._covariances[..., :, 0]
-
-    def _guarded(self, best: StepEstimate, plain: StepEstimate) -> StepEstimate:
-        """A best estimate lies from a plain one as far as their variances differ; what is more is its own error."""
-        if not np.isfinite(plain.variance).all():
-            return best
-        more = (best.estimate - plain.estimate) ** 2 - np.maximum(plain.variance - best.variance, 0)
-        self._beyond = MEMORY * self._beyond + (1 - MEMORY) * more
-        self._heard = MEMORY * self._heard + 1 - MEMORY
-        wider = GUARD * np.maximum(self._beyond / self._heard, 0)
-        return StepEstimate(best.step, best.estimate, best.variance + wider)

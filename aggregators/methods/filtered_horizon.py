@@ -1,0 +1,110 @@
+"""A method of horizons with a filter behind it: asks what the method asks, and adds the best estimate to its decisions.
+
+Contract: the requests, and the method's own estimates, are those of the method alone, to the bit.  The filter is given
+each node that was told, with the variance that its reports show, and goes on from one horizon to the next; it begins
+with the first horizon whose first round counts.  What is added is the filter's estimate as far as least squares bears
+it out, statistic by statistic.  Where nodes are missing that least squares needs nothing can be borne out, and nothing
+is added: the method's own last estimate stands.
+Source: ARCHITECTURE section 5.18.  Not here: the filter (trees/residue_filter.py), how far it is trusted
+(trees/least_squares_guard.py), that of all other methods (aggregators/filters/following.py).
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from murmurate.aggregators.accounting.schedules import WindowRounds
+from murmurate.aggregators.methods.horizons import HorizonMethod
+from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request
+from murmurate.aggregators.trees.least_squares_guard import LeastSquaresGuard
+from murmurate.aggregators.trees.residue import ResidueEstimates
+from murmurate.aggregators.trees.residue_filter import ResidueFilter
+from murmurate.randomizers import ParameterError
+from murmurate.randomizers.state import StateForm, dump, load
+
+FORM: Final = StateForm("filtered horizon", 1)
+MOST_COORDINATES: Final = 64
+"""The most coordinates that are filtered: a period takes 1.6 ms for so many (.25 for one), its state 18 kB for each."""
+_LARGEST_SPREAD: Final = 0.25
+"""The variance of a bit among users, at most."""
+
+
+class FilteredHorizon:
+    """One stream's method of horizons, and its filter."""
+
+    def __init__(self, method: HorizonMethod) -> None:
+        if method.coordinates > MOST_COORDINATES:
+            found = f"{method.coordinates} coordinates"
+            raise ParameterError(f"filter: found adaptive with {found}; allowed: up to {MOST_COORDINATES}, or off")
+        self.method = method
+        self._plain = ResidueEstimates(method.tree, method.coordinates)
+        self._guard = LeastSquaresGuard(method.setting.measure.d_of_ones, method.tree.periods)
+        self._filter: ResidueFilter | None = None
+        """None until a horizon's first node is told: nobody knows before how many users there are."""
+
+    def open(self, t: int) -> Request | Decision:
+        """Begin period t."""
+        return self._seen(self.method.open(t))
+
+    def tally(self, answer: Answer) -> Request | Decision:
+        """Take the whole answer to the question that is open."""
+        return self._seen(self.method.tally(answer))
+
+    def later(self, t: int) -> Request | None:
+        """What `open` will ask of a period that has not been opened, where that is known by now."""
+        return self.method.later(t)
+
+    def most_rounds(self) -> WindowRounds:
+        """What the method may ask."""
+        return self.method.most_rounds()
+
+    def state(self) -> bytes:
+        """All that must survive a crash."""
+        arrays = {f"plain {name}": array for name, array in self._plain.arrays().items()}
+        arrays |= {f"guard {name}": array for name, array in self._guard.arrays().items()}
+        if self._filter is not None:
+            arrays |= {f"filter {name}": array for name, array in self._filter.arrays().items()}
+        facts = {} if self._filter is None else {"unit": self._filter.unit, "sampling": self._filter.sampling}
+        return dump(FORM, facts, {"method": np.frombuffer(self.method.state(), np.uint8), **arrays})
+
+    def load(self, state: bytes) -> None:
+        """Go on from `state()`, given the same setting."""
+        facts, arrays = load(FORM, state)
+        self.method.load(arrays["method"].tobytes())
+        parts = {
+            part: {name.removeprefix(part): array for name, array in arrays.items() if name.startswith(part)}
+            for part in ("plain ", "guard ", "filter ")
+        }
+        self._plain.load(parts["plain "])
+        self._guard.load(parts["guard "])
+        self._filter = self._made(**facts) if facts else None
+        if self._filter is not None:
+            self._filter.load(parts["filter "])
+
+    def _made(self, unit: float, sampling: float) -> ResidueFilter:
+        return ResidueFilter(self.method.tree, self.method.coordinates, unit, sampling=sampling)
+
+    def _seen(self, step: Request | Decision) -> Request | Decision:
+        """1. Nothing while a question is open or before the first horizon. 2. Least squares. 3. The filter, which
+        begins with the first node. 4. Both together, where least squares has an estimate.
+        """
+        at, told = self.method.told_now()
+        if isinstance(step, Request) or not at:
+            return step
+        if at == 1:
+            self._plain = ResidueEstimates(self.method.tree, self.method.coordinates)
+        plain = self._plain.close(told)
+        if self._filter is None:
+            if at > 1 or not told:
+                return step
+            users = self.method.crowd.users or 1.0
+            self._filter = self._made(told[0].weighing, _LARGEST_SPREAD * self.method.cohorts / users)
+        best = self._filter.close(told)
+        if not told or not np.isfinite(plain.variance).all():
+            return step
+        measure = self.method.setting.measure
+        unbiased = measure.of_ones(plain.estimate, plain.variance)
+        joined = self._guard.joined(measure.of_ones(best.estimate, best.variance), unbiased)
+        return step.with_vector(best=Estimate(step.t, *joined))
