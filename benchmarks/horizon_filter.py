@@ -79,7 +79,7 @@ def drawn(tree: ResidueTree, told: Sequence[LevelReports], truth: Floats, seed: 
     cohort = sum(level.users for level in told)
     follow = ResidueFilter(tree, d, told[0].absent / told[0].users, sampling=0.25 / cohort)
     guard = LeastSquaresGuard(d, tree.periods)
-    found = np.empty((4, periods, d))
+    found, plain = np.empty((4, periods, d)), ResidueEstimates(tree, d)
     for t in range(periods):
         step = t % tree.periods + 1
         if step == 1:

@@ -80,7 +80,8 @@ class ReleaseColumns:
         ended, before = ended[self._order], before[self._order]
         place: NDArray[np.int64] = np.repeat(np.arange(len(ended)), ended)
         level: NDArray[np.int64] = np.arange(len(place)) - np.repeat(np.cumsum(ended) - ended, ended)
-        return place, level + 1, self._shares[before[place] + level]
+        above: NDArray[np.int64] = level + 1
+        return place, above, self._shares[before[place] + level]
 
     def figures(self, name: str, *, second: bool = False) -> NDArray[np.float64]:
         """The figures of a name, NaN where a release has none: float64[n]."""

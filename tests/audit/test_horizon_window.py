@@ -80,7 +80,8 @@ def listening() -> Iterator[Heard]:
 
     def noted(self: Session, asked: Node, chosen: Any, values: Any, key: Any, users: Any, digest: bytes) -> Any:
         rows, level = self.rows[asked.level][chosen], asked.level
-        states, reports = [], None
+        states: list[list[tuple[bytes, int]]] = []
+        reports: Any = ()
         for moment in range(2):
             if moment:
                 reports = answer(self, asked, chosen, values, key, users, digest)
