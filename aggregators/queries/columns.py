@@ -71,7 +71,7 @@ class ReleaseColumns:
             self._order = self._order[np.append(t[1:] != t[:-1], True)]
         self.t = found[0][self._order].astype(np.int64)
         self.tree, self.measured = found[2][self._order], found[3][self._order]
-        self._ended, self._shares = found[4], found[5]
+        self._ended, self._shares = found[4], found[5].astype(np.float64)
 
     def shares(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
         """The weights of parts in nodes of horizons: the place of the release, the node's level, and the weight."""
@@ -81,7 +81,8 @@ class ReleaseColumns:
         place: NDArray[np.int64] = np.repeat(np.arange(len(ended)), ended)
         level: NDArray[np.int64] = np.arange(len(place)) - np.repeat(np.cumsum(ended) - ended, ended)
         above: NDArray[np.int64] = level + 1
-        return place, above, self._shares[before[place] + level]
+        weight: NDArray[np.float64] = self._shares[before[place] + level]
+        return place, above, weight
 
     def figures(self, name: str, *, second: bool = False) -> NDArray[np.float64]:
         """The figures of a name, NaN where a release has none: float64[n]."""

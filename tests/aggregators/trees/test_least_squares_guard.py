@@ -15,6 +15,7 @@ V = np.ones(STATISTICS)
 def errors(bias: float, said: float, seed: int = 1) -> tuple[np.ndarray, np.ndarray]:
     """The estimates around a truth of 0 and their variances, after three times the guard's memory."""
     rng, guard = np.random.default_rng(seed), LeastSquaresGuard(STATISTICS, 8)
+    found = V, V
     for _ in range(PERIODS):
         best = bias + rng.normal(size=STATISTICS) * np.sqrt(said)
         plain = best - bias + rng.normal(size=STATISTICS) * np.sqrt(1 - said)
