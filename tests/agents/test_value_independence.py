@@ -60,7 +60,7 @@ def told(plan: Plan, events: Sequence[Event], wrong: Callable[[Event, int], bool
     numbers, takes_any = isinstance(domain, Grid), isinstance(domain, Categories) and domain.other
     kinds = [(name, value) for name, value in WRONG.items() if not (takes_any and name == "undeclared")]
     for i, event in enumerate(events):
-        value: bytes | None = b"%d" % (len(event.value) % 10) if numbers else orjson.dumps(event.value)
+        value: bytes | None = b"%d" % (len(str(event.value)) % 10) if numbers else orjson.dumps(event.value)
         if wrong(event, i):
             name, kind = kinds[i % len(kinds)]
             value = kind if name != "a text or a number" else b'"3"' if numbers else b"3"

@@ -238,8 +238,8 @@ def test_what_a_worker_no_longer_owns_it_no_longer_shows() -> None:
 def test_the_age_of_a_release_grows_until_the_next_one() -> None:
     plan = deployment()
     runtime = ran(plan)
-    metrics, now = Metrics(plan, ("analysis",), now_ms=lambda: clock[0]), NOW
-    clock = [now]
+    clock = [now := NOW]
+    metrics = Metrics(plan, ("analysis",), now_ms=lambda: clock[0])
     publish = next(task for task in tasks(plan, metrics) if task.wiring.stage == "publish")
     fold(publish, runtime, metrics)
     clock[0] = now + 90_000
