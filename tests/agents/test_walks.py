@@ -20,7 +20,7 @@ from tests.cases import every
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "ARCHITECTURE.md"
 ROW = re.compile(r"^\| (\d+) \| (?:(\d+)|`(\w+)`) \| `([\w/.]+)` `([\w.]+)` \| (.+) \|$", re.MULTILINE)
-WALKS = {"7.1": 58, "7.2": 31}
+WALKS = {"7.1": 59, "7.2": 31}
 """Each walk's section, and how many steps it has."""
 
 
