@@ -24,7 +24,7 @@ from murmurate.randomizers import SnapshotError
 from murmurate.randomizers.state import REMEDY, StateForm, dump, load
 
 FORM: Final = StateForm("state record", 4)
-OLDER: Final = b'{"'
+OLDER: Final = b'{"schema":"murmurate/state/'
 """How the records of the first two forms begin, which were JSON."""
 LOOK: Final = "see `murmurate state inspect`"
 MOST_SMALL = 256 << 10
