@@ -152,6 +152,7 @@ class Process:
         self.args, self.log, self.env = list(args), log, dict(env)
         self.restarts = True
         """Whether whoever looks after it starts it again when it has ended."""
+        self._next: Process | None = None  # that was started in its place
         self._out = log.open("ab")
         self._process = subprocess.Popen(
             self.args, stdout=self._out, stderr=self._out, env=os.environ | dict(env), cwd=log.parent
@@ -168,7 +169,8 @@ class Process:
     def again(self) -> Process:
         """The same command once more."""
         self._out.close()
-        return Process(self.args, self.log, self.env)
+        self._next = Process(self.args, self.log, self.env)
+        return self._next
 
     def said(self) -> str:
         return self.log.read_text(errors="replace")
@@ -206,3 +208,5 @@ class Process:
             self._process.kill()
             self._process.wait()
         self._out.close()
+        if self._next is not None:
+            self._next.end()
