@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from murmurate.aggregators.accounting.schedules import WindowRounds
+from murmurate.aggregators.methods.around_horizon import AroundHorizon
 from murmurate.aggregators.methods.horizons import HorizonMethod
-from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request
+from murmurate.aggregators.methods.method import Decision, Estimate, Request
 from murmurate.aggregators.trees.residue import NodeEstimate
 from murmurate.aggregators.trees.residue_squares import RevisedHorizon
 from murmurate.randomizers.state import Arrays, StateForm, dump, load
@@ -23,31 +23,15 @@ from murmurate.randomizers.state import Arrays, StateForm, dump, load
 FORM: Final = StateForm("after horizon", 1)
 
 
-class AfterHorizon:
+class AfterHorizon(AroundHorizon):
     """One stream's method of horizons, and the values of the horizon before."""
 
     def __init__(self, method: HorizonMethod) -> None:
-        self.method = method
+        super().__init__(method)
         self._nodes: list[NodeEstimate] = []
         """The nodes that have been told in the present horizon."""
         self._ended: tuple[list[NodeEstimate], RevisedHorizon] | None = None
         """The nodes of the horizon before, and their solution, while it is being revised."""
-
-    def open(self, t: int) -> Request | Decision:
-        """Begin period t."""
-        return self._seen(self.method.open(t))
-
-    def tally(self, answer: Answer) -> Request | Decision:
-        """Take the whole answer to the question that is open."""
-        return self._seen(self.method.tally(answer))
-
-    def later(self, t: int) -> Request | None:
-        """What `open` will ask of a period that has not been opened, where that is known by now."""
-        return self.method.later(t)
-
-    def most_rounds(self) -> WindowRounds:
-        """What the method may ask."""
-        return self.method.most_rounds()
 
     def state(self) -> bytes:
         """All that must survive a crash."""

@@ -15,9 +15,9 @@ from typing import Final
 
 import numpy as np
 
-from murmurate.aggregators.accounting.schedules import WindowRounds
+from murmurate.aggregators.methods.around_horizon import AroundHorizon
 from murmurate.aggregators.methods.horizons import HorizonMethod
-from murmurate.aggregators.methods.method import Answer, Decision, Estimate, Request
+from murmurate.aggregators.methods.method import Decision, Estimate, Request
 from murmurate.aggregators.trees.least_squares_guard import LeastSquaresGuard
 from murmurate.aggregators.trees.residue import ResidueEstimates
 from murmurate.aggregators.trees.residue_filter import ResidueFilter
@@ -31,34 +31,18 @@ _LARGEST_SPREAD: Final = 0.25
 """The variance of a bit among users, at most."""
 
 
-class FilteredHorizon:
+class FilteredHorizon(AroundHorizon):
     """One stream's method of horizons, and its filter."""
 
     def __init__(self, method: HorizonMethod) -> None:
         if method.coordinates > MOST_COORDINATES:
             found = f"{method.coordinates} coordinates"
             raise ParameterError(f"filter: found adaptive with {found}; allowed: up to {MOST_COORDINATES}, or off")
-        self.method = method
+        super().__init__(method)
         self._plain = ResidueEstimates(method.tree, method.coordinates)
         self._guard = LeastSquaresGuard(method.setting.measure.d_of_ones, method.tree.periods)
         self._filter: ResidueFilter | None = None
         """None until a horizon's first node is told: nobody knows before how many users there are."""
-
-    def open(self, t: int) -> Request | Decision:
-        """Begin period t."""
-        return self._seen(self.method.open(t))
-
-    def tally(self, answer: Answer) -> Request | Decision:
-        """Take the whole answer to the question that is open."""
-        return self._seen(self.method.tally(answer))
-
-    def later(self, t: int) -> Request | None:
-        """What `open` will ask of a period that has not been opened, where that is known by now."""
-        return self.method.later(t)
-
-    def most_rounds(self) -> WindowRounds:
-        """What the method may ask."""
-        return self.method.most_rounds()
 
     def state(self) -> bytes:
         """All that must survive a crash."""

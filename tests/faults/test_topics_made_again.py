@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from pathlib import Path
 
 import pytest
 
-from murmurate.agents.kafka.app import COMMIT_S
 from tests.faults.deployed import Deployed
 from tests.faults.recordings import deployment, recording
 
@@ -35,6 +33,17 @@ def make_again(deployed: Deployed, name: str) -> None:
             assert (await admin.describe([full]))[full].partitions == described[full].partitions
 
     asyncio.run(remade())
+
+
+def until_its_group_knows(deployed: Deployed, stage: str) -> None:
+    """Until the group of the stage has committed how far it has read."""
+
+    async def committed() -> None:
+        async with asyncio.timeout(60), deployed.client.admin() as admin:
+            while not any((await admin.committed(f"{deployed.plan.name}-{stage}")).values()):
+                await asyncio.sleep(0.1)  # brokers tell nobody of it
+
+    asyncio.run(committed())
 
 
 def test_a_topic_made_again_ends_the_workers_is_named_by_status_and_stops_every_start(
@@ -69,7 +78,8 @@ def test_so_it_is_with_every_other_topic(deployed: Deployed, tmp_path: Path, top
     worker = deployed.worker()
     deployed.feed(source).wait()
     deployed.releases(len(deployed.expected(source)))
-    time.sleep(COMMIT_S if topic.startswith("state.") else 0)  # by then the groups know how far they have read
+    if topic.startswith("state."):
+        until_its_group_knows(deployed, topic.removeprefix("state."))
     worker.terminate()
     make_again(deployed, topic)
     again = worker.again()
