@@ -19,7 +19,6 @@ from murmurate.aggregators.methods.around_horizon import AroundHorizon
 from murmurate.aggregators.methods.horizons import HorizonMethod
 from murmurate.aggregators.methods.method import Decision, Estimate, Request
 from murmurate.aggregators.trees.least_squares_guard import LeastSquaresGuard
-from murmurate.aggregators.trees.residue import ResidueEstimates
 from murmurate.aggregators.trees.residue_filter import ResidueFilter
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.state import StateForm, dump, load
@@ -39,15 +38,13 @@ class FilteredHorizon(AroundHorizon):
             found = f"{method.coordinates} coordinates"
             raise ParameterError(f"filter: found adaptive with {found}; allowed: up to {MOST_COORDINATES}, or off")
         super().__init__(method)
-        self._plain = ResidueEstimates(method.tree, method.coordinates)
         self._guard = LeastSquaresGuard(method.setting.measure.d_of_ones, method.tree.periods)
         self._filter: ResidueFilter | None = None
         """None until a horizon's first node is told: nobody knows before how many users there are."""
 
     def state(self) -> bytes:
         """All that must survive a crash."""
-        arrays = {f"plain {name}": array for name, array in self._plain.arrays().items()}
-        arrays |= {f"guard {name}": array for name, array in self._guard.arrays().items()}
+        arrays = {f"guard {name}": array for name, array in self._guard.arrays().items()}
         if self._filter is not None:
             arrays |= {f"filter {name}": array for name, array in self._filter.arrays().items()}
         facts = {} if self._filter is None else {"unit": self._filter.unit, "sampling": self._filter.sampling}
@@ -59,9 +56,8 @@ class FilteredHorizon(AroundHorizon):
         self.method.load(arrays["method"].tobytes())
         parts = {
             part: {name.removeprefix(part): array for name, array in arrays.items() if name.startswith(part)}
-            for part in ("plain ", "guard ", "filter ")
+            for part in ("guard ", "filter ")
         }
-        self._plain.load(parts["plain "])
         self._guard.load(parts["guard "])
         self._filter = self._made(**facts) if facts else None
         if self._filter is not None:
@@ -71,24 +67,21 @@ class FilteredHorizon(AroundHorizon):
         return ResidueFilter(self.method.tree, self.method.coordinates, unit, sampling=sampling)
 
     def _seen(self, step: Request | Decision) -> Request | Decision:
-        """1. Nothing while a question is open or before the first horizon. 2. Least squares. 3. The filter, which
-        begins with the first node. 4. Both together, where least squares has an estimate.
+        """1. Nothing while a question is open or before the first horizon. 2. The filter, which begins with the first
+        node. 3. Both together, where the method's own least squares has an estimate of this period.
         """
         at, told = self.method.told_now()
         if isinstance(step, Request) or not at:
             return step
-        if at == 1:
-            self._plain = ResidueEstimates(self.method.tree, self.method.coordinates)
-        plain = self._plain.close(told)
         if self._filter is None:
             if at > 1 or not told:
                 return step
             users = self.method.crowd.users or 1.0
             self._filter = self._made(told[0].weighing, _LARGEST_SPREAD * self.method.cohorts / users)
         best = self._filter.close(told)
-        if not told or not np.isfinite(plain.variance).all():
+        own = self.method.standing
+        if own.measured_t != step.t:
             return step
-        measure = self.method.setting.measure
-        unbiased = measure.of_ones(plain.estimate, plain.variance)
-        joined = self._guard.joined(measure.of_ones(best.estimate, best.variance), unbiased)
+        measured = self.method.setting.measure.of_ones(best.estimate, best.variance)
+        joined = self._guard.joined(measured, (own.unbiased, own.variance))
         return step.with_vector(best=Estimate(step.t, *joined))
