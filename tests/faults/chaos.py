@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from tests.faults.deployed import Deployed, Process
@@ -21,6 +22,8 @@ class Chaos:
         self._later: list[tuple[float, Deed]] = []
         self.deaths = 0
         """Workers that ended by themselves: fenced zombies, brokers lost."""
+        self.codes: Counter[int] = Counter()
+        """With which exit codes they did."""
         self.kills = 0
         self.restarts: dict[str, int] = {}
         self._killed: set[int] = set()
@@ -59,9 +62,9 @@ class Chaos:
         """Any worker that runs."""
         return self.draw.choice([worker for worker in self._deployed.workers if worker.running])
 
-    def kill(self) -> None:
-        """kill -9 of any worker."""
-        worker = self.worker()
+    def kill(self, worker: Process | None = None) -> None:
+        """kill -9 of this worker, or of any."""
+        worker = worker or self.worker()
         self._killed.add(worker.pid)
         worker.kill()
         self.kills += 1
@@ -87,4 +90,5 @@ class Chaos:
             if not worker.running and worker.restarts:
                 if worker.pid not in self._killed:
                     self.deaths += 1
+                    self.codes[worker.wait()] += 1
                 self._deployed.workers[i] = worker.again()
