@@ -93,7 +93,7 @@ class Size:
     """Which brokers are lost, for how many seconds."""
 
 
-SHORT = Size(50, 20_000, 1_000, 6, (9.0,), (((1,), 6.0),))
+SHORT = Size(50, 40_000, 4_000, 6, (9.0,), (((1,), 6.0),))
 WHOLE = Size(
     480, 500_000, 10_000, 54, (2.0, 5.0, 8.0, 12.0, 16.0, 20.0),
     (((0,), 15.0), ((1,), 15.0), ((2,), 15.0), ((0, 1), 10.0), (ALL, 6.0)),
@@ -114,9 +114,9 @@ class Seen:
 class StormRun:
     """One deployment, from its topics to the report."""
 
-    def __init__(self, folder: Path, size: Size, seed: int) -> None:
+    def __init__(self, folder: Path, size: Size, seed: int, *, keep: bool = False) -> None:
         self.size, self.seed = size, seed
-        self.brokers = Broker(folder / "brokers", nodes=len(ALL), settings=STOCK)
+        self.brokers = Broker(folder / "brokers", nodes=len(ALL), settings=STOCK, keep=keep)
         name = f"t-storm-{secrets.token_hex(4)}"
         self.deployed = Deployed(folder / "shop", name, self.brokers.bootstrap, TEXT, replication=len(ALL))
         self.source = two_streams(
@@ -319,9 +319,11 @@ def main() -> int:
     bad = SHORT if args.short else WHOLE
     size = Size(args.seconds, args.events, args.users, args.kills, bad.freezes_s, bad.losses)
     with tempfile.TemporaryDirectory() as folder:
-        run = StormRun(args.folder or Path(folder), size, args.seed)
-        run.run()
-        print(run.report())
+        run = StormRun(args.folder or Path(folder), size, args.seed, keep=args.folder is not None)
+        try:
+            run.run()
+        finally:
+            print(run.report(), flush=True)
     return 0
 
 
