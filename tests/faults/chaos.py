@@ -35,9 +35,13 @@ class Chaos:
             self._later = [one for one in self._later if one[1] is not deed]
             deed()
         self._restart()
-        if self._deeds and now >= self._next:
+        if self._deeds and now >= self._next and self.recovered(now):
             self._next = now + self._pause_s * self.draw.uniform(0.5, 1.5)
             self._deeds.pop(0)()
+
+    def recovered(self, now: float) -> bool:
+        """Whether the next deed may come."""
+        return True
 
     def plan(self, deeds: Sequence[Deed]) -> None:
         """What to do, in this order."""

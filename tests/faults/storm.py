@@ -39,7 +39,7 @@ WATCHED = ("raw", "rounds", "closings", "reports", "batches", "tallies", "releas
 POLL_MS = 40
 MOST_SKIPPED = 3
 """A kill at a chosen moment is at the first to the fourth record of its kind: not always the same partition's."""
-AGAIN_S = 1.0
+AGAIN_S, MOST_S = 1.0, 20.0
 
 
 class Storm(Chaos):
@@ -50,7 +50,7 @@ class Storm(Chaos):
         self._brokers, self._thread = brokers, ThreadPoolExecutor(1, thread_name_prefix="mends-brokers")
         self._mending: Future[None] | None = None
         self._wanted: tuple[str, int] | None = None
-        self._brokers_down = False
+        self._brokers_down, self._before = False, 0
         self._frozen: set[int] = set()
         self.hit: dict[str, Counter[str]] = {}
         """Per moment how often each worker was killed there."""
@@ -60,6 +60,22 @@ class Storm(Chaos):
         """Which brokers, and for how many seconds until all answered again."""
         self.released: set[tuple[str, int]] = set()
         """Periods whose releases were seen, committed or not."""
+
+    def __call__(self) -> None:
+        """What is due; of the last kill too, whose moment may never come."""
+        super().__call__()
+        if self._wanted is not None and not self._deeds and time.monotonic() >= self._next + MOST_S:
+            self._wanted = None
+            self._kill(ANY, None)
+
+    def recovered(self, now: float) -> bool:
+        """Once something was released since the last deed, or that has been waited for long enough: where a machine is
+        so busy that workers take longer to start than from one kill to the next, nothing would ever run.
+        """
+        if len(self.released) == self._before and now < self._next + MOST_S:
+            return False
+        self._before = len(self.released)
+        return True
 
     # ---- what it does ----
 

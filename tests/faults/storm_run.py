@@ -6,7 +6,7 @@ in `raw` once, every period released once, with the bytes of a replay up to the 
 closed without a contributor; the auditor says all along that everything holds.  What does not hold is an AssertionError
 that says where.  Not here: what a storm does (storm.py), the violations (planted.py).
 
-    python -m tests.faults.storm_run --seed 2 --seconds 480 --kills 54 --events 500000
+    python -m tests.faults.storm_run --seed 2 --seconds 420 --kills 54 --events 500000
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Size:
 
 SHORT = Size(50, 40_000, 4_000, 6, (9.0,), (((1,), 6.0),))
 WHOLE = Size(
-    480, 500_000, 10_000, 54, (2.0, 5.0, 8.0, 12.0, 16.0, 20.0),
+    420, 500_000, 10_000, 54, (2.0, 5.0, 8.0, 12.0, 16.0, 20.0),
     (((0,), 15.0), ((1,), 15.0), ((2,), 15.0), ((0, 1), 10.0), (ALL, 6.0)),
 )  # fmt: skip
 
