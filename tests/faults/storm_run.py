@@ -1,10 +1,9 @@
 """A deployment in a storm, by the command line alone: topics made, workers started, a recording fed, an auditor beside
 it, violations planted in the end.
 
-Contract: product and brokers are as they are out of the box: no patience, time-out or interval is set.  Every event is
-in `raw` once, every period released once, with the bytes of a replay up to the first period of which some round was
-closed without a contributor; the auditor says all along that everything holds.  What does not hold is an AssertionError
-that says where.  Not here: what a storm does (storm.py), the violations (planted.py).
+Contract: product and brokers are as they are out of the box: no patience, time-out or interval is set.  The auditor
+says all along that everything holds.  What does not hold is an AssertionError that says where.  Not here: what a storm
+does (storm.py), what has to come out of it (storm_compared.py), the violations (planted.py).
 
     python -m tests.faults.storm_run --seed 2 --seconds 420 --kills 54 --events 500000
 """
@@ -20,21 +19,15 @@ import tempfile
 import time
 import urllib.request
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
-
-from murmurate.agents.kafka.client import Got
-from murmurate.topics.block import RawBlock, ReportBlock
-from murmurate.topics.codec import decode_record
-from murmurate.topics.messages import Close, Done, GiveUp, Round
 from tests.faults.broker import Broker
 from tests.faults.deployed import Deployed, Process
 from tests.faults.planted import auditor, until_more, violations
 from tests.faults.recordings import VALUES, two_streams
-from tests.faults.storm import MOMENTS, Storm, deeds
+from tests.faults.storm import ANY, MOMENTS, Storm, deeds
+from tests.faults.storm_compared import Came, by_stream, compare
 from tests.faults.test_audit_ledger import write
 
 PAGES = (*VALUES, *(f"page {i}" for i in range(40)))
@@ -129,8 +122,7 @@ class StormRun:
         self.seen = Seen()
         self.found_after: list[tuple[str, float]] = []
         self._began = time.monotonic()
-        self.given_up = self.left_out = self.releases = self.reports = 0
-        self.compared: dict[str, str] = {}
+        self.came = Came()
 
     def run(self) -> None:
         """1. What has to come out. 2. The storm. 3. What came out. 4. Planted violations."""
@@ -148,7 +140,8 @@ class StormRun:
                 feed = self.deployed.feed(str(self.source), "--speed", "1x")
                 asyncio.run(self._weather(following, sum(map(len, wanted.values()))))
                 self._ended(feed)
-                self._compare(wanted)
+                self.came = compare(self.deployed, wanted, self.size.events)
+                assert not self.came.wrong, self._blame(self.came.wrong)
                 self._audited(following)
                 self._plant(following)
             finally:
@@ -202,38 +195,6 @@ class StormRun:
             assert worker.wait(60.0) == 0, worker.said()[-2000:]
         assert set(self.storm.codes) <= {FENCED}, self._blame(f"workers ended with {dict(self.storm.codes)}")
 
-    def _compare(self, wanted: dict[str, list[bytes]]) -> None:
-        """1. Every event in `raw` once. 2. Every report said to be there. 3. Every period once, and its bytes."""
-        of, lines = self.deployed, self.size.events
-        rows = sum(len(b.users) for b in map(decoded, of.everything("raw")) if isinstance(b, RawBlock))
-        assert (len(of.everything("events")), rows) == (lines, lines), "events fed, and in raw"
-        sent, came = Counter[str](), Counter[str]()
-        for found in map(decoded, of.everything("reports")):
-            if isinstance(found, Done):
-                sent[found.round] += found.sent
-            elif isinstance(found, ReportBlock):
-                came[found.round.hex()] += len(found.reports)
-        assert +sent == +came, "reports that are there, and those that `done` counts"
-        self.reports = sent.total()
-        asked = {r.digest.hex(): r for r in map(decoded, of.everything("rounds")) if isinstance(r, Round)}
-        self.given_up = sum(isinstance(r, GiveUp) for r in map(decoded, of.everything("rounds")))
-        closes: dict[str, Close] = {}
-        for found in map(decoded, of.everything("closings")):
-            if isinstance(found, Close):
-                closes.setdefault(found.round, found)
-        short = [asked[d] for d, one in closes.items() if len(one.contributors) < asked[d].contributors]
-        self.left_out = len(short)
-        found = by_stream([got.value or b"" for got in of.everything("releases")])
-        self.releases = sum(map(len, found.values()))
-        for stream, records in wanted.items():
-            periods = [orjson.loads(record)["t"] for record in records]
-            assert [orjson.loads(record)["t"] for record in found[stream]] == periods, f"{stream}: periods released"
-            until = min((one.t for one in short if one.stream == stream), default=periods[-1] + 1)
-            same = sum(t < until for t in periods)
-            for ours, theirs in zip(found[stream][:same], records, strict=False):
-                assert ours == theirs, self._blame(f"{stream}: found\n{ours!r}, and a replay\n{theirs!r}")
-            self.compared[stream] = f"{same} of {len(periods)}"
-
     def _audited(self, following: Process) -> None:
         """It has judged all of it and says so; whoever looks once says the same."""
         until_more(following, "holds  ", following.said().count("holds  ") + 1, 120.0)
@@ -259,37 +220,24 @@ class StormRun:
         """What happened, in a few lines."""
         storm, names = self.storm, sorted({worker.log.stem for worker in self.deployed.workers})
         lines = [
-            f"seed {self.seed}: {self.size.events} events, {self.reports} reports, {self.releases} releases in "
-            f"{time.monotonic() - self._began:.0f} s",
+            f"seed {self.seed}: {self.size.events} events, {self.came.reports} reports, {self.came.releases} releases, "
+            f"in {time.monotonic() - self._began:.0f} s",
             f"  {storm.kills} kills; {storm.deaths} workers ended by themselves, with {dict(storm.codes)}",
         ]
-        for moment in ("any", *MOMENTS):
+        for moment in (ANY, *MOMENTS):
             hit = storm.hit.get(moment, Counter())
             lines.append(f"    {moment:<36}" + "".join(f"  {name} {hit[name]:2d}" for name in names))
         frozen = ", ".join(f"{name} {seconds:g} s" for name, seconds in storm.freezes)
         lost = "; ".join(f"{nodes} for {seconds:.0f} s" for nodes, seconds in storm.losses)
         lines += [
             f"  frozen: {frozen}", f"  brokers lost: {lost}",
-            f"  {self.given_up} times given up, {self.left_out} rounds closed without a contributor",
-            f"  bytes compared, periods: {self.compared}",
+            f"  {self.came.given_up} times given up, {self.came.left_out} rounds closed without a contributor",
+            f"  bytes compared, periods: {self.came.compared}",
             f"  auditor: {self.seen.reports} reports judged, {self.seen.samples} times asked; at most "
             f"{self.seen.behind} records behind, {self.seen.unaudited_s:.1f} s not judged",
             "  found after: " + ", ".join(f"{kind} {seconds:.1f} s" for kind, seconds in self.found_after),
         ]  # fmt: skip
         return "\n".join(lines)
-
-
-def decoded(got: Got) -> object:
-    """What a record says."""
-    return decode_record(got.value or b"")
-
-
-def by_stream(records: Sequence[bytes]) -> dict[str, list[bytes]]:
-    """Releases, by their streams."""
-    found: dict[str, list[bytes]] = {}
-    for record in records:
-        found.setdefault(orjson.loads(record)["stream"], []).append(record)
-    return found
 
 
 def read_metrics(url: str) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """A deployment in a storm: nothing is lost, nothing doubled, no byte differs, and the auditor beside it sees all.
 
 Both forms need three brokers and three workers, so they are runs of `make faults`: a minute of storm, and the whole one
-of eight with 54 kills, six freezes of 2 to 20 s, and one, two and all three brokers lost.
+of seven with 54 kills, six freezes of 2 to 20 s, and one, two and all three brokers lost.
 """
 
 from __future__ import annotations
