@@ -138,7 +138,7 @@ class StormRun:
                 for worker in self.deployed.workers:
                     worker.until('"ready"', 120.0)
                 feed = self.deployed.feed(str(self.source), "--speed", "1x")
-                asyncio.run(self._weather(following, sum(map(len, wanted.values()))))
+                asyncio.run(self._weather(following, feed, sum(map(len, wanted.values()))))
                 self._ended(feed)
                 self.came = compare(self.deployed, wanted, self.size.events)
                 assert not self.came.wrong, self._blame(self.came.wrong)
@@ -158,27 +158,29 @@ class StormRun:
         made = self.deployed.run("topics", "create")
         assert made.returncode == 0, made.stdout + made.stderr
 
-    async def _weather(self, following: Process, periods: int) -> None:
-        """The storm, and beside it what the auditor's metrics say."""
+    async def _weather(self, following: Process, feed: Process, periods: int) -> None:
+        """The storm, and beside it what the auditor's metrics say: the first one that ends, ends the other."""
         size = self.size
         self.storm.plan(deeds(self.storm, kills=size.kills, freezes_s=size.freezes_s, losses=size.losses))
-        sampling = asyncio.create_task(self._sample(following))
+        storm = asyncio.create_task(self.storm.follow(periods, IDLE_S))
+        sampling = asyncio.create_task(self._sample(following, feed))
         try:
-            await self.storm.follow(periods, IDLE_S)
+            done, _ = await asyncio.wait((storm, sampling), return_when=asyncio.FIRST_COMPLETED)
         finally:
+            storm.cancel()
             sampling.cancel()
-        await asyncio.gather(sampling, return_exceptions=True)
-        if not sampling.cancelled():
-            sampling.result()
+            await asyncio.gather(storm, sampling, return_exceptions=True)
+        for each in done:
+            each.result()
         self.storm.finish()
         assert len(self.storm.released) >= periods, self._blame(f"{len(self.storm.released)} of {periods} periods")
 
-    async def _sample(self, following: Process) -> None:
-        url = following.said().split("metrics at ")[1].split()[0]
+    async def _sample(self, following: Process, feed: Process) -> None:
+        url, seen = following.said().split("metrics at ")[1].split()[0], self.seen
         while True:
             assert following.running, following.said()[-2000:]
+            assert feed.running or feed.wait() == 0, feed.said()[-2000:]
             told = await asyncio.to_thread(read_metrics, url)
-            seen = self.seen
             seen.samples += 1
             seen.unaudited_s = max(seen.unaudited_s, told["murmurate_audit_unaudited_seconds"])
             seen.behind = max(seen.behind, int(told.get("murmurate_audit_lag_records", 0)))
@@ -187,8 +189,13 @@ class StormRun:
             await asyncio.sleep(SAMPLE_S)
 
     def _ended(self, feed: Process) -> None:
-        """The feed and the workers end by themselves, as they should."""
+        """The feed and the workers end by themselves, as they should, once all are ready again."""
         assert feed.wait(60.0) == 0, feed.said()[-2000:]
+        end = time.monotonic() + 120.0
+        while not all(map(is_ready, self.deployed.workers)):
+            assert time.monotonic() < end, self._blame("not every worker is ready again")
+            self.storm()
+            time.sleep(0.1)  # other processes write their logs
         for worker in self.deployed.workers:
             worker.terminate()
         for worker in self.deployed.workers:
@@ -238,6 +245,12 @@ class StormRun:
             "  found after: " + ", ".join(f"{kind} {seconds:.1f} s" for kind, seconds in self.found_after),
         ]  # fmt: skip
         return "\n".join(lines)
+
+
+def is_ready(worker: Process) -> bool:
+    """Whether the last that it said of it is that it is ready."""
+    said = [line["message"] for line in worker.lines() if line["message"] in ("serving", "ready")]
+    return worker.running and said[-1:] == ["ready"]
 
 
 def read_metrics(url: str) -> dict[str, float]:
