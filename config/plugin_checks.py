@@ -10,6 +10,7 @@ streams (`murmurate audit plugins`).
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
@@ -34,7 +35,7 @@ EPSILONS: Final = (Fraction(1, 2), Fraction(2))
 _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _USERS: Final = 64
 _CLOSE: Final = 1e-6
-_KEY: Final = Key(bytes(32), deployment="plugin")  # no secret: nobody is there
+_KEY: Final = Key(hashlib.sha256(b"murmurate plugin").digest(), deployment="plugin")  # no secret: nobody is there
 _ROUND: Final = bytes(range(32))
 
 

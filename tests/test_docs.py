@@ -29,6 +29,7 @@ PAGES = (
     "docs/DATA_MODEL.md",
     "docs/MECHANISMS.md",
     "docs/MIXING.md",
+    "docs/PLUGINS.md",
     "docs/PRODUCING.md",
     "docs/SUBSCRIBING.md",
     "docs/THREATS.md",
@@ -37,7 +38,7 @@ PAGES = (
     "README.md",
 )
 OURS = (
-    "CONTRIBUTING.md", "docs/ACCESS.md", "docs/ARCHITECTURE.md", "docs/DATA_MODEL.md", "docs/MIXING.md",
+    "CONTRIBUTING.md", "docs/ACCESS.md", "docs/ARCHITECTURE.md", "docs/DATA_MODEL.md", "docs/MIXING.md", "docs/PLUGINS.md",
     "docs/PRODUCING.md", "docs/SUBSCRIBING.md", "docs/THREATS.md", "docs/TREES.md",
 )  # fmt: skip
 EVERY = (*PAGES, "docs/METHODS.md", "docs/OPERATING.md")

@@ -4,6 +4,7 @@ broken is refused with one line, and takes nothing else with it.
 """
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -148,7 +149,7 @@ def test_a_file_names_them_and_a_replay_runs_them(good: Path, tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     assert orjson.loads(done.stdout)["over_budget"] == 0
     releases = [orjson.loads(line) for line in (tmp_path / "run" / "releases.jsonl").read_bytes().splitlines()]
-    assert [one["decision"] for one in releases[:4]] == ["published", "approximated"] * 2
+    assert [one["decision"] for one in releases[2:6]] == ["published", "approximated"] * 2
     assert {one["mechanism"]["name"] for one in releases} == {"keep_or_draw"}
     assert abs(releases[-1]["estimate"]["lead"] - 1 / 3) < 6 * releases[-1]["stderr"]["lead"]
 
@@ -168,7 +169,7 @@ SAID = {
     "frequency": "has the name of a measure that Murmurate has",
     "no_class": "is no class of a View",
     "misnamed": "calls itself 'other', and its entry point 'misnamed'; both have to be the same",
-    "leaky": "LEAKY fails its audit: value 0: other reports are possible",
+    "leaky": "LEAKY fails its audit: value 1: other reports are possible",
     "two_faced": "gives other bytes to one user (`perturb_one`) than among many (`perturb`)",
     "biased": "is biased: where all hold value 0 it expects",
     "greedy": "asks users for 2 of epsilon 1 in the window up to period 2",
@@ -219,3 +220,34 @@ def test_of_two_packages_with_one_name_neither_gets_it(good: Path, tmp_path: Pat
     )  # fmt: skip
     assert done.returncode == 2
     assert "which is refused: it has the name of a measure of rival" in done.stderr
+
+
+def test_a_round_may_name_a_view_and_workers_compare_packages(good: Path, tmp_path: Path) -> None:
+    (tmp_path / "murmurate.toml").write_text(FILE)
+    code = (
+        "from murmurate.config.agreement import values\n"
+        "from murmurate.config.loader import load\n"
+        "from murmurate.config.planning import plan\n"
+        "from murmurate.randomizers import question\n"
+        "made = plan(load('murmurate.toml'))\n"
+        "grr = {'name': 'grr', 'd': 3, 'epsilon': 1.0}\n"
+        "view = {'name': 'in_pairs', 'layout': ['code', 5]}\n"
+        "print(question({'name': 'viewed', 'view': view, 'mechanism': grr}).outcomes)\n"
+        "print(sorted((k, v) for k, v in values(made, fed=False).items() if k.endswith('_of')))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(good)},
+    )  # fmt: skip
+    outcomes, packages = done.stdout.splitlines()
+    assert outcomes == "3"
+    assert packages.count("murmurate-extras") == 3
+    assert "streams.drink.mechanism_of" in packages
+
+
+def test_what_the_page_shows_is_what_the_package_has() -> None:
+    page = (PACKAGE.parent.parent / "docs" / "PLUGINS.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```(?:python|toml)\n(.*?)```", page, re.DOTALL)
+    texts = [file.read_text(encoding="utf-8") for file in (*PACKAGE.rglob("*.py"), PACKAGE / "pyproject.toml")]
+    assert len(blocks) == 2
+    assert all(any(block in text for text in texts) for block in blocks)
