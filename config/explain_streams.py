@@ -114,7 +114,9 @@ def stream_facts(made: Plan, stream: StreamPlan) -> StreamFacts:
 
 
 def stream_lines(stream: StreamFacts, wide: int) -> Iterator[str]:
-    """The facts of a stream in words; wide: the columns of the longest name of a stream."""
+    """The facts of a stream in words; wide: the columns of the longest name of a stream. 1. all of it in one sentence,
+    2. how many users a round takes, 3. what it adds, by measure, season and threshold.
+    """
     lead, indent = f"  {stream.name:<{wide}}  ", " " * min(wide + 4, 24)
     share = {1.0: "all of", 0.5: "half of"}.get(stream.share, f"{stream.share * 100:g} % of")
     whole = f"{share} {stream.share_of}".replace("all of the", "all")

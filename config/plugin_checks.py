@@ -26,6 +26,7 @@ from murmurate.randomizers.audit import audit_exact
 from murmurate.randomizers.errors import shown
 from murmurate.randomizers.layouts import layout
 from murmurate.randomizers.randomness import contexts
+from murmurate.randomizers.registry import is_oracle
 from murmurate.randomizers.viewed import Viewed
 from murmurate.randomizers.views import View
 
@@ -100,7 +101,7 @@ def audited(question: Question) -> str | None:
             return f"{question!r} gives other bytes to one user (`perturb_one`) than among many (`perturb`)"
     if question.malformed(reports).any():
         return f"{question!r} takes its own reports for malformed"
-    if isinstance(question, Mechanism) and question.measure == "frequency":
+    if isinstance(question, Mechanism) and is_oracle(type(question)):
         return _bias(question)
     return None
 

@@ -49,7 +49,7 @@ class Plugin:
 
 
 _FAULTS: Final[dict[Plugin, str | None]] = {}
-"""Of every plugin that was tried: why it is refused, or None where it is in use."""
+"""Every plugin that was tried, with the reason why it is refused, or None where it is in use."""
 
 
 @cache

@@ -114,7 +114,7 @@ def add_question(kind: type[Question]) -> None:
     if issubclass(kind, Mechanism):
         MECHANISMS[name] = STREAMED[name] = kind
         _BY_MEASURE.setdefault(kind.measure, []).append(name)
-        if kind.measure == "frequency":
+        if is_oracle(kind):
             ORACLES[name] = kind
 
 
@@ -123,6 +123,11 @@ def add_view(kind: type[View]) -> None:
     if kind.name in VIEWS:
         raise ParameterError(f"view: found the name {shown(kind.name)} twice; allowed: one that nothing else has")
     VIEWS[kind.name] = kind
+
+
+def is_oracle(kind: type[Mechanism]) -> bool:
+    """Whether a mechanism serves streams of frequencies, as GRR does."""
+    return _BY_MEASURE.get(kind.measure) is _BY_MEASURE[GRR.measure]
 
 
 def taken_names() -> frozenset[str]:

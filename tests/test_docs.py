@@ -38,8 +38,8 @@ PAGES = (
     "README.md",
 )
 OURS = (
-    "CONTRIBUTING.md", "docs/ACCESS.md", "docs/ARCHITECTURE.md", "docs/DATA_MODEL.md", "docs/MIXING.md", "docs/PLUGINS.md",
-    "docs/PRODUCING.md", "docs/SUBSCRIBING.md", "docs/THREATS.md", "docs/TREES.md",
+    "CONTRIBUTING.md", "docs/ACCESS.md", "docs/ARCHITECTURE.md", "docs/DATA_MODEL.md", "docs/MIXING.md",
+    "docs/PLUGINS.md", "docs/PRODUCING.md", "docs/SUBSCRIBING.md", "docs/THREATS.md", "docs/TREES.md",
 )  # fmt: skip
 EVERY = (*PAGES, "docs/METHODS.md", "docs/OPERATING.md")
 STALE = r"not (yet )?built|is not there yet|only \w+( and \w+)* exist|no command (does|can)"
