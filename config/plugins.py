@@ -14,7 +14,7 @@ gets it.  Not here: what each class has to have (docs/PLUGINS.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -50,6 +50,11 @@ class Plugin:
 
 _FAULTS: Final[dict[Plugin, str | None]] = {}
 """Every plugin that was tried, with the reason why it is refused, or None where it is in use."""
+
+
+_ADD: Final[Mapping[str, Callable[[Any], object]]] = {
+    "mechanism": add_question, "view": add_view, "method": add_method, "measure": register,
+}  # fmt: skip
 
 
 @cache
@@ -125,7 +130,7 @@ def _load(plugin: Plugin) -> str | None:
         return f"raises {type(error).__name__} when it is imported: {shown(str(error))}"
     fault = fault_of(plugin.kind, plugin.name, found)
     if fault is None:
-        {"mechanism": add_question, "view": add_view, "method": add_method, "measure": register}[plugin.kind](found)
+        _ADD[plugin.kind](found)
     return fault
 
 

@@ -28,6 +28,7 @@ class KeepOrDraw(PureOracle):
     name = "keep_or_draw"
     sums: ClassVar[bool] = True
     max_domain = 256
+    _level: int
 
     def __init__(self, *, d: int, epsilon: Epsilon) -> None:
         super().__init__(d=d, epsilon=epsilon)
@@ -46,9 +47,9 @@ class KeepOrDraw(PureOracle):
 
     def perturb(self, values: NDArray[np.integer[Any]], draw: Draw) -> Reports:
         values = self._values(values, draw)
-        reports = np.empty((len(values), 1), np.uint8)
+        reports, level = np.empty((len(values), 1), np.uint8), np.uint64(self._level)
         for rows, words in draw.open(self.digest, canonical(values)).words(1, np.uint64):
-            drawn = words[:, 0] // np.uint64(self._level)  # which value, if it is below d: each has `level` words
+            drawn = words[:, 0] // level  # which value, if it is below d: each has `level` words
             reports[rows, 0] = np.where(drawn < self.d, drawn, values[rows].astype(np.uint64))
         return reports
 
