@@ -74,7 +74,10 @@ def asked(name: str) -> tuple[str | None, str]:
     said = f"{PERIODS} periods of {USERS} users, w = {_W}"
     spent = np.zeros((PERIODS + 1, USERS), np.int64)
     for t in range(1, PERIODS + 1):
+        foretold = one.later(t)
         first, second = one.open(t), other.open(t)
+        if foretold is not None and _same(foretold, first) is not None:
+            return f"asks otherwise than it said before (`later`) (period {t})", said
         for turn in range(PERIODS):
             if (fault := _same(first, second)) is not None:
                 return f"{fault} (period {t})", said

@@ -64,7 +64,7 @@ BROKEN = {
         "class Found(LPU):\n"
         "    name = 'greedy'\n"
         "    simplicity = 30\n"
-        "    def later(self, t):\n"
+        "    def _request(self, t):\n"
         "        return Request(self._mechanism, None, 'publication')\n"),
     "far": ("measures",
         "from dataclasses import dataclass\n"
