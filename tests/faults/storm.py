@@ -39,7 +39,7 @@ WATCHED = ("raw", "rounds", "closings", "reports", "batches", "tallies", "releas
 POLL_MS = 40
 MOST_SKIPPED = 3
 """A kill at a chosen moment is at the first to the fourth record of its kind: not always the same partition's."""
-AGAIN_S, MOST_S = 1.0, 20.0
+AGAIN_S, MOST_S = 1.0, 60.0
 
 
 class Storm(Chaos):
