@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far the stages have come, as an auditor may believe it: marks, and what was written by the time they were seen.
 
 Contract: marks are committed together with the effects of what lies below them, but brokers show a transaction

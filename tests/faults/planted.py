@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The auditor that follows, as a process, and violations that are planted for it on a real broker.
 
 Contract: what is planted stands in rounds of the newest periods, since a report to a much older one is `foreign`,

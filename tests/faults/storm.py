@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A storm over a cluster: workers die at moments that are seen in the logs and at any, freeze, and lose their brokers.
 
 Contract: a chosen moment is a kind of record: as soon as it stands in its log, committed or not, whoever runs the stage

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What came out of a run beside what had to: every event once, every report counted, every period with its bytes.
 
 Contract: bytes are those of a replay up to the first period of which some round was closed without a contributor; from

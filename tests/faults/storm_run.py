@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A deployment in a storm, by the command line alone: topics made, workers started, a recording fed, an auditor beside
 it, violations planted in the end.
 

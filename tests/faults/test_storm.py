@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A deployment in a storm: nothing is lost, nothing doubled, no byte differs, and the auditor beside it sees all.
 
 Both forms need three brokers and three workers, so they are runs of `make faults`: a minute of storm, and the whole one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The logs as an auditor takes them, from brokers in memory that show a transaction partition by partition."""
 
 from __future__ import annotations

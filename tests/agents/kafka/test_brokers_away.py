@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One of several brokers is away: questions go to another one, and a feed that waits goes on waiting."""
 
 from __future__ import annotations
