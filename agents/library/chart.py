@@ -57,9 +57,9 @@ def chart(series: NamedSeries) -> str:
         return TOP + (HEIGHT - TOP - BOTTOM) * (high - value) / (high - low)
 
     parts = [f'<text x="{LEFT}" y="15" font-weight="600">{escape(series.title)}</text>']
-    for value in (low, (low + high) / 2, high):
-        parts.append(_line(LEFT, y(value), WIDTH - RIGHT, y(value), 'opacity=".15"'))
-        parts.append(f'<text x="{LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{number(value)}</text>')
+    for mark in (low, (low + high) / 2, high):
+        parts.append(_line(LEFT, y(mark), WIDTH - RIGHT, y(mark), 'opacity=".15"'))
+        parts.append(f'<text x="{LEFT - 6}" y="{y(mark) + 4:.1f}" text-anchor="end">{number(mark)}</text>')
     if times:
         parts.append(f'<text x="{LEFT}" y="{HEIGHT - 5}">{_when(times[0])}</text>')
         parts.append(f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 5}" text-anchor="end">{_when(times[-1])}</text>')

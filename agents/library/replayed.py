@@ -17,15 +17,14 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import orjson
-
 from murmurate.agents.embedded.runtime import Keys
 from murmurate.agents.library.chart import NamedSeries, chart, number
 from murmurate.agents.library.given import GivenPlan, load_plan
 from murmurate.agents.library.run_folder import write
 from murmurate.agents.library.tables import ReleaseTable
 from murmurate.agents.replay.known_keys import known_secrets
-from murmurate.agents.replay.run import Frame, Outcome, Replay, keys as zone_keys
+from murmurate.agents.replay.run import Frame, Outcome, Replay
+from murmurate.agents.replay.run import keys as zone_keys
 from murmurate.agents.replay.score import Score
 from murmurate.agents.replay.source import Source
 from murmurate.agents.replay.sources import open_source
