@@ -56,7 +56,8 @@ class FromServer:
     _after: str = ""  # the id of the last event
     _again_s: float = AGAIN_S
     _retry_s: float = AGAIN_S
-    _run: str | None = None
+    _run: str | None = None  # which run's events are numbered, where it is no live deployment
+    _events: int = 0
 
     async def read(self) -> AsyncIterator[Release]:
         """Releases as they come, until a run has ended. SubscriptionError where nobody answers at the beginning."""
@@ -69,9 +70,11 @@ class FromServer:
                         if got.status == 204:
                             return
                         if await self._may_follow(got):
-                            begun = True
+                            begun, before = True, self._events
                             async for release in self._releases(got):
                                 yield release
+                            if self._run is not None and self._events == before:
+                                return  # a run that has ended sends nothing to who comes back
                 except (aiohttp.ClientError, TimeoutError, ConnectionError, ValueError) as error:
                     said = f"{self.url}: {_reason(error)}"
                     if not begun:
@@ -108,6 +111,7 @@ class FromServer:
         """Those of one connection that were not heard before."""
         async for event in events(got.content, self._retry):
             self._again_s = self._retry_s
+            self._events += 1
             release = self._read(event.data)
             run = None if event.id is None or "/" in event.id else event.id.partition("-")[0]
             if run is not None and run != self._run:
