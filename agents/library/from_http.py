@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -168,5 +169,6 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
     if isinstance(error, aiohttp.ClientConnectorError):
-        return (error.os_error.strerror or "nobody answers").lower()
+        number = error.os_error.errno
+        return os.strerror(number).lower() if number else "nobody answers"
     return f"{type(error).__name__}: {error}".removesuffix(": ")

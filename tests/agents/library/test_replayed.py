@@ -16,13 +16,25 @@ from murmurate.agents.library.chart import NamedSeries, chart, words
 from murmurate.agents.library.replayed import ReplayProgress
 from murmurate.aggregators import QueryRefusedError
 from murmurate.config import ConfigError, generate_secrets
-from tests.agents.commands import deploy, murmurate
+from tests.agents.commands import murmurate
 from tests.agents.library.made import CONFIG, SOURCE, replayed
+
+FILE = """
+name = "shop"
+privacy = { epsilon = 2.0, window = { periods = 4 }, min_batch = 20 }
+population = { partitions = 1, forget_after = "1h" }
+
+[streams.screen]
+measure = "frequency"
+values = ["0", "1"]
+every = "1m"
+method = "lpa"
+"""
 
 
 def test_python_and_the_command_release_the_same_bytes_and_write_the_same_files(tmp_path: Path) -> None:
-    deploy(tmp_path)
-    source = next((tmp_path / "data").glob("*.jsonl"), None) or next(tmp_path.rglob("*.jsonl"))
+    (tmp_path / "murmurate.toml").write_text(FILE)
+    source = "synthetic:sin,n=300,periods=6,seed=1"
     done = murmurate("replay", source, "--repeatable", "--out", tmp_path / "out", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for config in (tmp_path, str(tmp_path / "murmurate.toml")):
