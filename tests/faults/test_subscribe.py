@@ -19,6 +19,7 @@ from murmurate.agents.kafka.errors import TopicsError
 from tests.agents.library.made import everything, ids, release, take, topic
 from tests.faults.broker import Broker
 from tests.faults.deployed import Deployed, Process
+from tests.faults.pages import blocks, run
 from tests.faults.ports import Ports
 from tests.faults.recordings import deployment, recording
 from tests.faults.test_foreign_consumer import write as forged
@@ -38,6 +39,8 @@ def test_on_kafka_each_committed_release_comes_once_from_where_one_wants(broker:
     name = f"t-subscribe-{secrets.token_hex(4)}"
     deployed = Deployed(tmp_path, name, broker.bootstrap, deployment(periods=4, partitions=2))
     url = f"kafka://{broker.bootstrap}/{name}"
+
+    decisions = {ids([one])[0]: one["decision"] for one in ALL}
 
     async def scenario() -> None:
         with pytest.raises(TopicsError, match=f"found no topic {name}.releases that we may read"):
@@ -63,6 +66,9 @@ def test_on_kafka_each_committed_release_comes_once_from_where_one_wants(broker:
         assert await everything(mm.subscribe(config=deployed.file, follow=False)) == ids(ALL)
         newest = await everything(mm.subscribe(url, "screen", follow=False, newest_only=True))
         assert len(newest) == len({one["t"] for one in ALL if one["stream"] == "screen"})
+        (program,) = [block for block in blocks("PYTHON.md", "python") if "kafka://" in block]
+        said = await asyncio.to_thread(run, program, deployed, broker)
+        assert said.split() == [word for one in SCREEN for word in (one, decisions[one])]
         with pytest.raises(mm.UsageError, match="found no release of 'scren'; allowed: fare, screen"):
             await everything(mm.subscribe(url, "scren"))
         with pytest.raises(mm.UsageError, match="stream: found 'scren'; allowed: screen"):

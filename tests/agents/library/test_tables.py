@@ -19,7 +19,7 @@ from tests.agents.library.made import ids, release, replayed, topic, write
 
 COLUMNS = ["stream", "t", "start", "name", "estimate", "stderr", "unbiased", "revision", "decision"]
 ALL = topic()
-NULLS = {key: {"home": None, "search": 0.25} for key in ("estimate", "stderr", "unbiased")}
+NULLS: dict[str, Any] = {key: {"home": None, "search": 0.25} for key in ("estimate", "stderr", "unbiased")}
 
 
 def rows(releases: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -102,7 +102,7 @@ def test_what_is_no_release_is_named(tmp_path: Path) -> None:
         (ALL[0] | {"stderr": {}}, "record 2: found figures of different names"),
     ):
         with pytest.raises(ReleaseFormatError, match=said):
-            mm.table([ALL[0], bad])  # type: ignore[list-item]
+            mm.table([ALL[0], bad])
     (tmp_path / "a.jsonl").write_bytes(orjson.dumps(ALL[0]) + b"\n{")
     with pytest.raises(ReleaseFormatError, match=r"a\.jsonl, line 2: found no JSON"):
         mm.table(tmp_path / "a.jsonl")
