@@ -131,9 +131,9 @@ def test_a_notebook_shows_estimate_band_and_truth_without_a_display_and_says_it_
 
 def test_a_report_is_written_where_it_is_wanted_or_refused_in_a_line(tmp_path: Path) -> None:
     assert replayed().report(tmp_path / "r.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    for call in (lambda: replayed().report(tmp_path / "no" / "r.html"), lambda: replayed().save(tmp_path / "r.html")):
+    for call, place in ((replayed().report, tmp_path / "no" / "r.html"), (replayed().save, tmp_path / "r.html")):
         with pytest.raises(mm.UsageError) as raised:
-            call()
+            call(place)
         assert "\n" not in str(raised.value)
 
 
