@@ -31,7 +31,7 @@ function sure({ value, stderr }, unit) {
 
 /** Totals so far as the columns that a Chart draws. */
 class Totals {
-  constructor(everyMs) { this.everyMs = everyMs; this.expected = null; this.take([]); }
+  constructor(everyMs) { this.everyMs = everyMs; this.expected = null; this.first = -1; this.take([]); }
 
   take(rows) {
     const known = rows.filter(({ value }) => value !== null);
@@ -39,7 +39,7 @@ class Totals {
     this.t.forEach((t, i) => { if (i) this.t[i] = Math.max(t, this.t[i - 1]); });
     this.published = known.map(() => false);
     const line = {
-      name: "total", slot: 0, shown: true, dash: 0, threshold: NaN,
+      name: "total", slot: 0, shown: true, dash: 0, threshold: NaN, least: Infinity,
       estimate: known.map(({ value }) => value), error: known.map(({ stderr }) => stderr ?? NaN), truth: known.map(() => NaN),
     };
     this.categories = new Map([["total", line]]);
