@@ -192,11 +192,11 @@ def test_the_legend_is_worked_by_keyboard(feed: Feed, site: RunningServer, tab: 
     page.until(f"{SETTLED} && document.querySelectorAll('tbody tr').length === 6")
     assert "none" in pressed(page)
     page, order = opened(tab, site), []
-    for _ in range(8):
+    while len(order) < 40 and "plot" not in order:
         page.press("Tab")
         order.append(page.run("document.activeElement.className || document.activeElement.tagName"))
-    assert order.count("plot") == 1
-    assert order[:4] == ["skip", "SELECT", "BUTTON", "SELECT"]
+    assert order[:3] == ["skip", "SELECT", "BUTTON"]
+    assert set(order[3:-1]) == {"term", "BUTTON", "SELECT"}  # words that explain themselves, then what chooses a picture
 
 
 def test_the_mouse_reads_out_the_period_it_is_over(feed: Feed, site: RunningServer, tab: Opened) -> None:

@@ -44,7 +44,7 @@ const TAKE = {
     const { deployment, promise, curator = [], streams, mode, serve_all: all = false } = frame;
     panels.clear(); figures.clear(); newest.clear(); finished = false; serveAll = all; $("together").hidden = true;   /* a hello is the start of a run, this one's or the next one's */
     document.title = `${deployment}: Murmurate`; $("deployment").textContent = deployment;
-    $("mode").textContent = mode; $("mode").hidden = false; $("loading").hidden = true;
+    $("mode").textContent = frame.recorded ? "recorded" : mode; $("mode").hidden = false; $("loading").hidden = true;
     $("promise").replaceChildren(...promise.map((sentence) => make("li", sentence)));
     $("curator").replaceChildren(...curator.map((sentence) => make("li", sentence)));
     $("central").hidden = !curator.length;

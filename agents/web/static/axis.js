@@ -77,7 +77,8 @@ function timed(c, view, begin, end, ink) {
   for (let at = Math.ceil(begin / step) * step; at <= end; at += step) {
     const x = Math.round(view.left + ((at - begin) / (end - begin)) * view.width) + 0.5;
     c.beginPath(); c.moveTo(x, bottom + 9); c.lineTo(x, bottom + 14); c.stroke();
-    c.fillText(clock(at, step), x, bottom + 18);
+    const text = clock(at, step), free = view.left + view.width + (wide ? 6 : 13) - c.measureText(text).width / 2;
+    if (x <= free) c.fillText(text, x, bottom + 18);
   }
   c.textAlign = wide ? "left" : "right";
   if (wide) c.fillText("time, UTC", view.left + view.width + 14, bottom + 18);

@@ -80,7 +80,7 @@ class Chart extends Picture {
   one(category, start, to) { this.#band(category, start, to); this.#line(category, start, to, true); }
 
   #line(category, start, to, banded) {
-    const c = this.front, { first } = this.periods, focus = category === this.focus;
+    const c = this.front, first = this.periods.unsure ?? -1, focus = category === this.focus;
     c.globalAlpha = this.pointed && !focus ? PALE : 1;
     c.strokeStyle = this.colour(category); c.lineJoin = "round";
     if (banded) this.#truth(category, start, to);
@@ -137,7 +137,7 @@ class Chart extends Picture {
   }
 
   #points(shown, start, from, to) {
-    const roomy = this.view.pixels >= GAP + 2, { published, first } = this.periods;
+    const roomy = this.view.pixels >= GAP + 2, { published, unsure: first } = this.periods;
     for (let i = start; i < to; i++) {
       const x = this.x(i);
       const again = i < from && (roomy || x === this.marked);           /* the new line ran over its neighbour's point */

@@ -16,6 +16,8 @@ class HeatMap extends Picture {
     this.stretches = spec.names.filter((name) => name !== "none").map((name) => periods.categories.get(name));
   }
 
+  get logs() { return false; }
+
   measured() {
     const extent = this.extent(), { w, h, span } = extent, wide = w >= WIDE_PLOT, [least, most] = this.range;
     const axis = rounded([least, most]).step, right = wide ? 112 : 14, bottom = wide ? 46 : 58, top = 30;
@@ -25,7 +27,7 @@ class HeatMap extends Picture {
     const { high: peak, step } = rounded([0, this.stretches.reduce((high, c) => Math.max(high, c.high), 1e-3)]);
     return {
       ...extent, low: least, high: most, each: axis, step, left, top, width, height: h - top - bottom,
-      span: span + 1, pixels: width / (span + 1), peak, dense: this.log,
+      span: span + 1, pixels: width / (span + 1), peak,
     };
   }
 
@@ -43,8 +45,7 @@ class HeatMap extends Picture {
   }
 
   #shade(share) {
-    const { peak, dense } = this.view, part = Math.max(0, Math.min(1, share / peak));
-    return this.ramp[Math.round((dense ? Math.sqrt(part) : part) * SHADES)];
+    return this.ramp[Math.round(Math.max(0, Math.min(1, share / this.view.peak)) * SHADES)];
   }
 
   everything() {

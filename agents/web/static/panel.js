@@ -86,6 +86,7 @@ class Panel {
     const drowned = periods.known >= DROWNED_FROM && periods.drowned;
     const noise = drowned ? "The noise is larger than every figure of the newest period: none can be told from zero. More users, longer periods or a larger epsilon make them readable." : "";
     this.empty.hidden = periods.known > 0;
+    if (this.views.unsure !== periods.unsure >= 0) this.views.sign({ unsure: periods.unsure >= 0 });
     this.root.dataset.state = periods.known ? "running" : n ? "nothing" : "waiting";
     if (n) write(this.empty.firstElementChild, periods.nothing(n - 1));
     this.short.hidden = !(shortage || noise); write(this.short, shortage || noise);
@@ -95,6 +96,7 @@ class Panel {
   #happened() {
     const { marks } = this.periods.events;
     this.told.hidden = !marks.length;
+    if (this.views.happened !== marks.length > 0) this.views.sign({ happened: marks.length > 0 });
     if (!marks.length) return;
     const said = this.periods.events.said(EVENTS_SHOWN), [{ when, words }] = said;
     write(this.told.firstElementChild, `${grouped(marks.length)} ${marks.length > 1 ? "events, the newest" : "event"}: ${words} (${when})`);

@@ -29,11 +29,12 @@ function chosen({ selection }) {
 }
 
 class Periods {
-  constructor({ names, every_ms: everyMs, periods, thresholds = {}, min_batch: minBatch = 0, warning = null }) {
+  constructor({ names, every_ms: everyMs, periods, thresholds = {}, min_batch: minBatch = 0, warning = null, central = false }) {
     this.everyMs = everyMs; this.expected = periods;     /* periods that the run will have, or null */
     this.thresholds = thresholds; this.minBatch = minBatch;
     this.warning = warning;                              /* what a replay's source has too few users for, or null */
     this.known = 0; this.first = -1;                     /* releases that say anything, and the first of them */
+    this.exact = Boolean(central);                       /* the first figures are as good as any */
     this.events = new Events(this);
     this.row = 0; this.lack = "";                        /* rounds in a row below min_batch, and what they had */
     this.t = []; this.published = []; this.records = [];
@@ -43,6 +44,9 @@ class Periods {
   }
 
   get length() { return this.t.length; }
+
+  /** The period whose figures stand on it alone, and are no fact yet; -1 where there is none. */
+  get unsure() { return this.exact ? -1 : this.first; }
 
   #add(name) {
     const [estimate, error, truth] = [0, 1, 2].map(() => new Array(this.length).fill(NaN));
