@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """`murmurate serve RUN`: a recorded run on the page, as a live one is shown.
 
-Contract: reads the files once and keeps nothing open; it touches no broker.  Questions are answered from the recorded
-releases, on the page and by `query --from`.  Ctrl-C and SIGTERM end it alike.  Not here: what is read (web/recorded.py).
+Contract: reads the files once and keeps nothing open; it touches no broker.  Questions are answered from the
+recorded releases, on the page and by `query --from`.  Ctrl-C and SIGTERM end it alike.  Not here: what is read
+(web/recorded.py).
 """
 
 from __future__ import annotations

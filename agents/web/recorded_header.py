@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a page has to know of releases whose deployment file is not at hand: the header, from the records alone.
 
-Contract: says nothing that the releases do not show, so that it has no promise, no `min_batch` and no warning.  Names are
-in the order of their tables or of the range where there is one, else as they are first met.  Not here: the header of a
-deployment (agents/page_header.py).
+Contract: says nothing that the releases do not show, so that it has no promise, no `min_batch` and no warning.  Names
+are in the order of their tables or of the range where there is one, else as they are first met.  Not here: the header
+of a deployment (agents/page_header.py).
 """
 
 from __future__ import annotations

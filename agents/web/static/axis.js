@@ -6,7 +6,7 @@
 const STEPS = [1e3, 5e3, 15e3, 3e4, MINUTE, 5 * MINUTE, 15 * MINUTE, 30 * MINUTE,
   HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 28 * DAY, 91 * DAY, 364 * DAY];
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-const DECADES = 3;                                       /* a logarithmic axis goes no deeper below its top */
+const DECADES = 2;                                       /* a logarithmic axis goes no deeper below its top */
 const WIDE_PLOT = 560;                                   /* pixels from which on names stand at the ends of lines */
 
 /** Round ends and a round step for an axis that has to hold these two. */
@@ -38,9 +38,8 @@ function ticks({ low, high, step, log }) {
     for (let k = 0; low + k * step <= high + step / 2; k++) found.push([low + k * step, step]);
     return found;
   }
-  const many = Math.log10(high / low) > 2;
   for (let power = low; power <= high * 1.001; power *= 10) {
-    for (const k of many ? [1] : [1, 2, 5]) if (k * power <= high * 1.001) found.push([k * power, power]);
+    for (const k of [1, 2, 5]) if (k * power <= high * 1.001) found.push([k * power, power]);
   }
   return found;
 }

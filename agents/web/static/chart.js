@@ -29,12 +29,21 @@ class Chart extends Picture {
   measured() {
     const extent = this.extent(), { w, h, first, span } = extent, { scale } = this;
     const wide = w >= WIDE_PLOT, top = 30, right = wide ? 112 : 14, bottom = wide ? 46 : 58;
-    const axis = axisOf(scale, this.shown(), this.since(first), this.log);
+    const alone = this.periods.first >= 0 && this.periods.first === this.periods.length - 1;
+    const axis = axisOf(alone ? this.#reach() : scale, this.shown(), this.since(first), this.log && !alone);
     this.back.font = `12px ${this.font}`;
     const widest = Math.max(...ticks(axis).map(([value, step]) => this.back.measureText(scale.write(value, step)).width));
     const left = Math.max(46, Math.ceil(widest) + 14), width = Math.max(40, w - left - right);
-    const alone = this.periods.first >= 0 && this.periods.first === this.periods.length - 1;
     return { ...extent, ...axis, left, top, width, height: h - top - bottom, pixels: width / span, alone };
+  }
+
+  /** A scale that holds the first figures with their errors. */
+  #reach() {
+    const i = this.periods.length - 1, known = this.shown().filter(({ estimate }) => !Number.isNaN(estimate[i]));
+    const to = known.map(({ estimate, error }) => estimate[i] + 2 * (error[i] || 0));
+    const from = known.map(({ estimate, error }) => estimate[i] - 2 * (error[i] || 0)), least = Math.min(...from);
+    const high = Math.max(...to, 1e-6);
+    return { ends: () => [this.scale.title === SHARES.title ? 0 : Math.min(least, high - 1e-6), high] };
   }
 
   everything() {
@@ -67,8 +76,7 @@ class Chart extends Picture {
     for (const c of shown) if (banded.has(c)) this.#band(c, start, to);
     for (const c of shown) if (c !== this.focus) this.#line(c, start, to, banded.has(c));
     if (this.focus?.shown) this.#line(this.focus, start, to, banded.has(this.focus));  /* over all others */
-    this.#points([...banded], start, from, to);
-    if (v.alone) this.#first(shown);
+    if (v.alone) this.#first(shown); else this.#points([...banded], start, from, to);
     for (const c of [this.back, this.front]) c.restore();
     this.front.fillStyle = this.ink.soft;                /* the strip: a bar for each published period */
     for (let i = Math.max(start, from); i < to; i++) {

@@ -12,6 +12,7 @@ class Link {
   /** `take(text)` hears each frame, `state(name, more)` what becomes of the connection: connecting, slow, open, lost, ended. */
   constructor(address, { take, state }) {
     this.address = address; this.take = take; this.state = state;
+    this.silentMs = SILENT_MS;
     this.last = ""; this.tries = 0; this.offset = 0; this.closed = false;   /* milliseconds that the server's clock is ahead */
     this.heard = performance.now();
   }
@@ -44,8 +45,8 @@ class Link {
     const guard = setInterval(() => {
       const now = performance.now(), slept = now - looked > 2000;       /* a tab in the background, or a machine that slept */
       looked = now;
-      if (slept) this.heard = Math.max(this.heard, now - SILENT_MS + 2500);
-      if (this.last !== null && now - this.heard > SILENT_MS && this.opened) abort.abort();
+      if (slept) this.heard = Math.max(this.heard, now - this.silentMs + 2500);
+      if (now - this.heard > this.silentMs && this.opened) abort.abort();
     }, 500);
     this.opened = false;
     try {

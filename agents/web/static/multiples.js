@@ -8,6 +8,8 @@ const CELL = { wide: 210, tall: 128, head: 22, gap: 16 };  /* pixels: the least 
 class Multiples extends Chart {
   get whole() { return true; }
 
+  shown() { return this.listing().filter((c) => c.shown); }
+
   /** The height that these many lines need in a box of this width. */
   tall(w) {
     const columns = Math.max(1, Math.floor((w - 46) / CELL.wide));

@@ -55,6 +55,7 @@ class Panel {
       this.chart.kind = name;
       if (before) for (const key of ["last", "log", "brush", "cursor"]) this.chart[key] = before[key];
       if (reading.tabled.size) this.chart.called = (c) => reading.title(c);
+      if (name === "multiples") this.chart.listing = () => this.order;
       if (name === "ranking") this.chart.alike = (c) => reading.scale(c) === this.chart.scale && !reading.waits(c, this.order.length, false);
     }
     const logs = this.chart.logs && this.chart.scale.logs;
@@ -112,6 +113,7 @@ class Panel {
     const given = [...this.periods.categories.values()], waits = (c) => this.reading.waits(c, given.length, asked);
     const all = [...given].sort((a, b) => waits(a) - waits(b) || this.#size(b) - this.#size(a));
     all.forEach((c, place) => { c.shown = place < count && !waits(c); c.listed = false; });
+    if (given.length > COLOURS) for (const c of given) if (!c.shown) c.slot = -1;    /* the lines take the first colours */
     if (this.spec.ranked) this.order = all;
     else for (const c of given) c.slot = -1;             /* stretches and their colours stay in the order of the range */
     this.#changed();
@@ -141,8 +143,8 @@ class Panel {
 
   /** Called once a screen refresh. */
   render(now) {
+    if (!this.near) this.dirty = false;
     if (!this.dirty || !this.plot.clientWidth) return;
-    if (!this.near) { this.dirty = false; return; }
     const n = this.periods.length, pinned = this.hovered >= 0 ? this.hovered : this.pinned, { chart } = this;
     chart.cursor = pinned;
     const waits = chart.whole && !this.eager && now - this.drawnAt < TABLE_MS;
@@ -202,7 +204,7 @@ class Panel {
     const largest = shown.reduce((best, c) => (best && this.#size(best) >= this.#size(c) ? best : c), null);
     const fixed = this.fixed?.shown ? this.fixed : largest, focus = pointed ?? fixed;
     this.names?.focusable(shown, fixed);
-    write(this.root.querySelector(".of"), focus && shown.length > BANDED ? ` of ${this.reading.title(focus)}` : "");
+    write(this.root.querySelector(".of"), focus && shown.length > BANDED && chart.kind === "lines" ? ` of ${this.reading.title(focus)}` : "");
     if (chart.focus === focus && chart.pointed === Boolean(pointed)) return;
     chart.focus = focus; chart.pointed = Boolean(pointed); this.redraw();
   }

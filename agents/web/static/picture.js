@@ -44,6 +44,9 @@ class Picture {
   /** Whether its axis can be logarithmic. */
   get logs() { return true; }
 
+  /** In which order lines are drawn and listed; a panel knows another one. */
+  listing() { return [...this.periods.categories.values()]; }
+
   shown() { return [...this.periods.categories.values()].filter((c) => c.shown); }
 
   /** Draw what is new, or everything where something else has changed. */

@@ -29,7 +29,9 @@ class Ranking extends Picture {
     const least = Math.min(0, ...this.rows.map((c) => c.estimate[i]));
     const ends = { ends: () => [least, reach] };
     const axis = axisOf(ends, this.rows, 0, this.log);
-    const name = Math.min(w * 0.36, 190), right = 74;
+    this.back.font = `700 12px ${this.font}`;
+    const widest = Math.max(0, ...this.rows.map((c) => this.back.measureText(this.called(c)).width));
+    const name = Math.min(w * 0.36, 190, widest + 18), right = 74;
     return {
       ...extent, ...axis, i, left: Math.ceil(name), top: RANKED.head, width: Math.max(40, w - name - right),
       height: h - RANKED.head - RANKED.foot, of: this.rows.map((c) => c.name).join("\n"), unit: scale.title,

@@ -36,7 +36,9 @@ class Note {
       this.#show(again ? null : word || null); this.kept = Boolean(word) && !again;
     });
     document.addEventListener("keydown", (event) => { if (event.key === "Escape") this.#show(null); });
-    window.addEventListener("scroll", () => this.#show(null), { passive: true, capture: true });
+    window.addEventListener("scroll", () => {
+      if (this.of && (this.kept || this.of === document.activeElement)) this.#place(); else this.#show(null);
+    }, { passive: true, capture: true });
   }
 
   #point(word) { if (word || !(this.kept || this.of === document.activeElement)) this.#show(word); }
@@ -48,7 +50,11 @@ class Note {
     if (!word) return;
     write(this.node, explained(word.dataset.word));
     word.setAttribute("aria-expanded", "true"); word.setAttribute("aria-describedby", "note");
-    const box = word.getBoundingClientRect(), { offsetWidth: w, offsetHeight: h } = this.node;
+    this.#place();
+  }
+
+  #place() {
+    const box = this.of.getBoundingClientRect(), { offsetWidth: w, offsetHeight: h } = this.node;
     const below = box.bottom + 6, top = below + h + NOTE_ROOM > window.innerHeight ? box.top - h - 6 : below;
     const width = document.documentElement.clientWidth;
     this.node.style.left = `${Math.max(NOTE_ROOM, Math.min(box.left, width - w - NOTE_ROOM))}px`;

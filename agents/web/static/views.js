@@ -12,7 +12,7 @@ const VIEWS = [
 
 /** What the key below a picture says, by its kind. */
 const KEYS = {
-  heat: ["share", "published", "event"], lines: ["estimate", "truth", "band", "published", "approximated", "first", "event"],
+  heat: ["share", "published", "event"], lines: ["estimate", "truth", "band", "published", "approximated", "first", "event", "log"],
   multiples: ["estimate", "truth", "band", "published", "approximated"], ranking: ["bar", "whisker", "truth"],
 };
 
@@ -21,7 +21,7 @@ class Views {
   constructor(panel, { choose, scale }) {
     this.kinds = VIEWS.filter(({ fits }) => fits(panel));
     this.box = panel.root.querySelector(".views"); this.log = panel.root.querySelector("[data-log]");
-    this.unsure = this.happened = false;
+    this.unsure = this.happened = this.logged = false;
     this.keys = [...panel.root.querySelectorAll(".key li")];
     const buttons = this.kinds.map(({ name, title }) => {
       const button = make("button", title);
@@ -44,13 +44,13 @@ class Views {
     this.kind = name;
     for (const button of this.box.children) button.setAttribute("aria-pressed", String(button.dataset.view === name));
     this.log.setAttribute("aria-pressed", String(log)); this.log.hidden = !logs;
-    this.sign({});
+    this.sign({ log });
   }
 
-  /** Show the signs of what there is: `unsure` a first period, `happened` events. */
-  sign({ unsure = this.unsure, happened = this.happened }) {
-    this.unsure = unsure; this.happened = happened;
-    const has = { first: unsure, event: happened };
+  /** Show the signs of what there is: `unsure` a first period, `happened` events, `log` a logarithmic axis. */
+  sign({ unsure = this.unsure, happened = this.happened, log = this.logged }) {
+    this.unsure = unsure; this.happened = happened; this.logged = log;
+    const has = { first: unsure, event: happened, log };
     for (const key of this.keys) key.classList.toggle("other", !KEYS[this.kind].includes(key.dataset.key) || has[key.dataset.key] === false);
   }
 }

@@ -6,7 +6,8 @@
 const LOOK_MS = 1000;
 const MISSED = 2;                                        /* periods without a release that are worth an alarm */
 const GRACE_MS = 5000;                                   /* for a round and the way of its release */
-const QUIET_MS = 10_000, QUIET_TIMES = 6;                /* of a recording's clock: so long, and so many times the usual gap */
+const QUIET_MS = 20_000, QUIET_TIMES = 6;                /* of a recording's clock: so long, and so many times the usual gap */
+const APART_MS = 250, GAPS = 3;                          /* what counts as a gap, and how many make a usual one */
 
 const ago = (ms) => (ms < 2 * MINUTE ? `${Math.round(ms / 1000)} s` : ms < 2 * HOUR ? `${Math.round(ms / MINUTE)} min` : `${Math.round(ms / HOUR)} h`);
 
@@ -29,9 +30,9 @@ class Vigil {
 
   /** A release has come. */
   heard(stream) {
-    const now = performance.now(), { at = NaN, usual = NaN } = this.gaps.get(stream) ?? {};
-    const gap = now - at;
-    this.gaps.set(stream, { at: now, usual: gap > 50 ? (Number.isNaN(usual) ? gap : usual * 0.8 + gap * 0.2) : usual });
+    const now = performance.now(), { at = NaN, usual = 0, many = 0 } = this.gaps.get(stream) ?? {};
+    const gap = now - at, apart = gap > APART_MS;        /* those that come at once are the history */
+    this.gaps.set(stream, { at: now, usual: apart ? Math.max(gap, usual * 0.8) : usual, many: many + apart });
   }
 
   /** Something became of the connection. */
@@ -52,8 +53,9 @@ class Vigil {
       const many = Math.floor(late / periods.everyMs);
       return many >= MISSED ? { many, silent } : null;
     }
-    const { at, usual } = this.gaps.get(panel.spec.name) ?? {}, silent = performance.now() - at;
-    return silent > Math.max(QUIET_MS, QUIET_TIMES * usual) ? { many: Math.floor(silent / usual), silent } : null;
+    if (this.clock !== "feed") return null;
+    const { at, usual, many } = this.gaps.get(panel.spec.name) ?? {}, silent = performance.now() - at;
+    return many >= GAPS && silent > Math.max(QUIET_MS, QUIET_TIMES * usual) ? { many: 0, silent } : null;
   }
 
   look() {
@@ -80,15 +82,17 @@ class Vigil {
     for (const panel of this.panels) {
       const missed = late.get(panel);
       panel.late.hidden = !missed;
-      if (missed) write(panel.late, `No release for ${grouped(missed.many)} periods (${ago(missed.silent)})`);
+      if (missed) write(panel.late, `No release for ${Vigil.long(missed)}`);
     }
     this.overview.mark(late);
     if (!late.size) { this.#say(this.running, "open", ""); return; }
     const all = late.size === this.panels.length, [[{ spec }, { many, silent }]] = late;
     const whose = this.panels.length === 1 ? "" : all ? " of any stream" : late.size === 1 ? ` of ${spec.name}` : ` of ${late.size} of ${this.panels.length} streams`;
-    const text = `No release${whose} for ${grouped(many)} periods (${ago(silent)}). The server answers, so look at the workers: murmurate status.`;
+    const text = `No release${whose} for ${Vigil.long({ many, silent })}. The server answers, so look at the workers: murmurate status.`;
     this.#say(`${this.running}: ${late.size === this.panels.length ? "nothing new" : `${late.size} late`}`, "late", text);
   }
+
+  static long({ many, silent }) { return many ? `${grouped(many)} periods (${ago(silent)})` : ago(silent); }
 
   #newest() {
     const ends = this.panels.flatMap(({ periods }) => (periods.length ? [periods.records.at(-1).end] : []));
