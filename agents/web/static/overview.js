@@ -23,7 +23,7 @@ class Overview {
     this.panels = panels; this.of = new Map(panels.map((panel) => [panel.root, panel]));
     this.root.hidden = panels.length < LISTED_STREAMS; this.box.value = "";
     panels.forEach((panel, place) => {
-      panel.near = place < DRAWN_AT_FIRST; panel.root.id = `stream-${place + 1}`;
+      panel.root.id = `stream-${place + 1}`;
       if (!printing) this.watch.observe(panel.root);
     });
     this.links = panels.map((panel) => {

@@ -4,15 +4,16 @@
    frame goes in by textContent: a category's name is never markup. Needs the files before it; app.js hands it releases. */
 
 const TABLE_MS = 100;                                    /* the table, and a picture drawn whole, follow at most so often */
+const LARGE = 400_000;                                   /* pixels from which on a picture drawn whole waits longer */
 const SPOKEN_MS = 10_000;                                /* new values are read out at most so often, to who is in the section */
 const EVENTS_SHOWN = 20;
 const DROWNED_FROM = 3;                                  /* periods with figures from which on their noise is worth a sentence */
 
 class Panel {
-  constructor(spec) {
+  /** `near`: whether it is where somebody looks; overview.js says when that changes. */
+  constructor(spec, near) {
     this.spec = spec;
     this.root = document.getElementById("stream").content.firstElementChild.cloneNode(true);
-    explainAll(this.root);
     this.periods = new Periods(spec); this.reading = new Reading(spec);
     this.root.dataset.shows = spec.ordered ? "stretches" : this.reading.alone ? "one" : this.reading.inTables ? "tables" : "shares";
     const find = (selector) => this.root.querySelector(selector);
@@ -23,9 +24,9 @@ class Panel {
     this.plot.setAttribute("aria-label", `${spec.name}: choose a period with the arrow keys; its values are in the table`);
     for (const node of this.root.querySelectorAll(".truth")) node.hidden = true;
     this.pinned = -1; this.hovered = -1;                 /* -1: the newest period */
-    this.ranked = 0; this.chosen = false;                /* whether the reader has chosen lines */
+    this.ranked = 0; this.unranked = false; this.chosen = false;                /* whether the reader has chosen lines */
     this.fixed = null; this.pointed = null;              /* the line that the reader put in focus, and the one pointed at */
-    this.near = true;                                    /* whether it is in the window or close to it */
+    this.near = near;                                    /* whether it is in the window or close to it */
     this.dirty = true; this.eager = true; this.tableAt = this.drawnAt = this.spokenAt = -Infinity; this.filled = -1;
     this.order = [...this.periods.categories.values()];
     this.views = new Views(this, { choose: (name) => this.show(name), scale: (log) => { this.chart.log = log; this.show(this.view); } });
@@ -110,6 +111,8 @@ class Panel {
   rank(count = FIRST_SHOWN, asked = false) {
     this.ranked = this.periods.length;
     if (this.chosen && !asked) return;
+    this.unranked = !this.near;                          /* where nobody looks, nothing is chosen */
+    if (this.unranked) return;
     const given = [...this.periods.categories.values()], waits = (c) => this.reading.waits(c, given.length, asked);
     const all = [...given].sort((a, b) => waits(a) - waits(b) || this.#size(b) - this.#size(a));
     all.forEach((c, place) => { c.shown = place < count && !waits(c); c.listed = false; });
@@ -138,6 +141,7 @@ class Panel {
   approach(near) {
     if (this.near === near) return;
     this.near = near;
+    if (near && this.unranked) this.rank();
     if (near) this.redraw(); else { this.chart.release(); this.dirty = false; }
   }
 
@@ -147,7 +151,8 @@ class Panel {
     if (!this.dirty || !this.plot.clientWidth) return;
     const n = this.periods.length, pinned = this.hovered >= 0 ? this.hovered : this.pinned, { chart } = this;
     chart.cursor = pinned;
-    const waits = chart.whole && !this.eager && now - this.drawnAt < TABLE_MS;
+    const { w = 0, h = 0 } = chart.view ?? {}, pause = TABLE_MS * Math.max(1, (w * h) / LARGE);
+    const waits = chart.whole && !this.eager && now - this.drawnAt < pause;
     if (!waits) {
       const height = chart.tall ? `${chart.tall(this.plot.clientWidth)}px` : "";
       if (this.plot.style.height !== height) this.plot.style.height = height;
