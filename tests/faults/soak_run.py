@@ -1,0 +1,298 @@
+"""A soak, as it runs: the load, who comes and goes meanwhile, the samples, and what is found when it ends.
+
+Contract: the load begins once every period that it may fall into waits for its doors, and ends before anything is
+counted; whatever is wrong is a line of `wrong`, and the run goes on unless a worker or the load has ended.
+Not here: what is right (soak_checks.py, soak_thirds.py), what is written (soak_load.py).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+import orjson
+
+from murmurate.agents.kafka.client import Sender
+from tests.faults.deployed import Deployed, Process
+from tests.faults.soak_checks import SETTLED, Releases, doors_that_told, kept, lateness, results
+from tests.faults.soak_load import VALUES, Source, writers
+from tests.faults.soak_thirds import Sample, descriptors, growth, rss_mb
+from tests.faults.soak_visits import Visit, visit
+from tests.faults.test_observe import get, served
+
+WORKERS: Final = 2
+PARTITIONS, WIDER = 4, 6
+WIDENED_AT: Final = 0.32
+"""Parts of the run, like those below: just before its second third."""
+VISITS_AT: Final = (0.1, 0.25, 0.42, 0.56, 0.72, 0.87)
+PLANTED_AT: Final = (0.05, 0.18, 0.36, 0.5, 0.64, 0.8, 0.95)
+"""While nobody visits, whose counters are read a moment before it leaves."""
+LAST_S: Final = 120.0
+"""How long the last periods may take."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How long, how much, and of what."""
+
+    name: str = "soak"
+    kind: Literal["plain", "mixed"] = "plain"
+    minutes: float = 30.0
+    rate: int = 10_000
+    """Events a second and source; each user sends one in a period."""
+    every_s: int = 5
+    lateness_s: int = 10
+    sample_s: float = 30.0
+    stay_s: float = 20.0
+    """How long a worker stays that was refused."""
+    turn_s: float = 60.0
+    """How long a producer lives."""
+    visits_at: tuple[float, ...] = VISITS_AT
+
+    @property
+    def text(self) -> str:
+        """The deployment's file."""
+        promise = f"""
+[privacy]
+epsilon = 1.0
+window = {{ periods = 12 }}
+min_batch = 20
+[population]
+partitions = 4
+forget_after = "1h"
+[time]
+lateness = "{self.lateness_s}s"
+[releases]
+queries = true
+"""
+        names = ("screen", "basket")[: 1 + (self.kind == "mixed")]
+        return promise + "".join(
+            f"""
+[streams.{name}]
+measure = "frequency"
+values = {list(VALUES)}
+every = "{self.every_s}s"
+method = "lpa"
+share = {1 / len(names)}
+source = {{ topic = "applications-of-{self.name}.{name}", time = "/time" }}
+"""
+            for name in names
+        )
+
+
+@dataclass
+class Soak:
+    """A run, as far as it has come."""
+
+    deployed: Deployed
+    options: Options
+    releases: Releases
+    sources: list[Source]
+    auditor: Process | None = None
+    samples: list[Sample] = field(default_factory=list)
+    visits: list[Visit] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def processes(self) -> list[Process]:
+        return [*self.deployed.workers, *([self.auditor] if self.auditor else [])]
+
+    def growth(self) -> tuple[list[str], list[str]]:
+        """Figures of memory, descriptors and lag, and what of them is wrong."""
+        names = [f"worker {i}" for i in range(len(self.deployed.workers))] + ["auditor"] * bool(self.auditor)
+        return growth(self.samples, names)
+
+    async def until(self, part: float) -> None:
+        """Until so much of the run is over."""
+        await asyncio.sleep(max(0.0, self.began + part * 60 * self.options.minutes - time.monotonic()))
+
+
+def begun(deployed: Deployed) -> None:
+    """Make the topics, start the workers, and wait until each door has told a time: a door without a state begins where
+    its source ends.
+    """
+    deployed.create(PARTITIONS)
+    for i in range(WORKERS):
+        deployed.worker(instance=f"w{i}").until('"ready"', 120.0)
+    wanted, end = PARTITIONS * len(deployed.plan.everything), time.monotonic() + LAST_S
+    while len(doors_that_told(deployed)) < wanted:
+        assert time.monotonic() < end, deployed.blame([], [])
+        time.sleep(0.2)  # other processes write
+
+
+def run(deployed: Deployed, options: Options) -> Soak:
+    """All of it, on workers that run."""
+    return asyncio.run(_run(deployed, options))
+
+
+async def _run(deployed: Deployed, options: Options) -> Soak:
+    """1. The auditor and the load begin.  2. Until the time is over: samples, visits, partitions, planted records.
+    3. The load ends, and its last periods are waited for.  4. Workers end, and what they left is counted.
+    """
+    brokers = ",".join(deployed.client.access.brokers)
+    async with deployed.client.sender() as sender, deployed.client.reader() as reader:
+        sources = [
+            Source(
+                one.name, one.topic, PARTITIONS, options.rate, options.rate * options.every_s, brokers, options.turn_s
+            )
+            for one in deployed.plan.everything
+        ]
+        soak = Soak(deployed, options, Releases(reader, deployed), sources)
+        if options.kind == "mixed":
+            soak.auditor = _auditor(deployed)
+        loading = list(writers(sources, sender, options.kind))
+        for source in sources:
+            source.begin()
+        meanwhile = []
+        if options.kind == "mixed":
+            meanwhile = [asyncio.create_task(one) for one in (_visits(soak), _widen(soak), _plant(soak, sender))]
+        try:
+            await _sampled(soak, [*loading, *meanwhile])
+            await asyncio.gather(*meanwhile)
+        finally:
+            for source in sources:
+                source.stop.set()
+        await asyncio.gather(*loading)
+        await _last_periods(soak)
+        await _judge(soak)
+    return soak
+
+
+def _auditor(deployed: Deployed) -> Process:
+    options = ["audit", "ledger", "--follow", "--state", str(deployed.folder / "audited"), "--listen", "127.0.0.1:0"]
+    process = Process([*deployed.command, *options, "-c", str(deployed.file)], deployed.folder / "audit.log", {})
+    deployed.others.append(process)
+    return process
+
+
+async def _sampled(soak: Soak, tasks: list[asyncio.Task[None]]) -> None:
+    """A line for each sample, until the time is over."""
+    deployed, end = soak.deployed, soak.began + 60 * soak.options.minutes
+    while (left := end - time.monotonic()) > 0:
+        await asyncio.sleep(min(soak.options.sample_s, left))
+        for task in tasks:
+            if task.done():
+                task.result()
+        assert all(one.running for one in soak.processes), deployed.blame([], [])
+        status = orjson.loads((await asyncio.to_thread(deployed.run, "status", "--json")).stdout)
+        lag = sum(records or 0 for stage in status["stages"] for records in stage["lag"].values())
+        await soak.releases.take()
+        memory = tuple(rss_mb(one) for one in soak.processes)
+        opened = tuple(descriptors(one) for one in deployed.workers)
+        count = sum(soak.releases.taken.values())
+        sample = Sample(time.monotonic() - soak.began, memory, opened, lag, count)
+        soak.samples.append(sample)
+        shown = "  ".join(f"{mb:6.1f} MB" for mb in memory)
+        behind = max(soak.releases.delays_ms[-len(soak.sources) :], default=0) / 1000
+        print(
+            f"{sample.seconds / 60:5.1f} min  {shown}  {sum(opened)} fds  lag {lag:6d}  releases {count}, "
+            f"the last {behind:.1f} s after its time  refused workers {len(soak.visits)}  wrong {len(soak.wrong)}",
+            flush=True,
+        )
+
+
+async def _visits(soak: Soak) -> None:
+    """Workers whose clock is ahead come and go."""
+    for number, part in enumerate(soak.options.visits_at):
+        await soak.until(part)
+        found = await asyncio.to_thread(visit, soak.deployed, number, soak.options.stay_s)
+        soak.visits.append(found)
+        soak.wrong += found.wrong
+
+
+async def _widen(soak: Soak) -> None:
+    """Every source gets more partitions; producers that begin later write to them."""
+    await soak.until(WIDENED_AT)
+    for source in soak.sources:
+        async with soak.deployed.client.admin() as admin:
+            await admin.widen(source.topic, WIDER)
+        source.partitions = WIDER
+
+
+async def _plant(soak: Soak, sender: Sender) -> None:
+    """Now and then, late events and garbage."""
+    for part in PLANTED_AT:
+        await soak.until(part)
+        for source in soak.sources:
+            await source.plant(sender)
+
+
+async def _last_periods(soak: Soak) -> None:
+    """Until the period of the last event is released."""
+    await _patiently(soak, lambda: all(
+        soak.releases.ends.get(one.stream, 0) > one.last_ms for one in soak.sources
+    ), "the last periods were not released")  # fmt: skip
+
+
+async def _patiently(soak: Soak, came: Callable[[], bool], otherwise: str) -> None:
+    end = time.monotonic() + LAST_S
+    while not came():
+        if time.monotonic() > end:
+            soak.wrong.append(f"{otherwise} within {LAST_S:g} s")
+            return
+        await soak.releases.take()
+        await asyncio.sleep(0.2)  # other processes write them
+
+
+async def _judge(soak: Soak) -> None:
+    """1. What workers counted and said, and how they end.  2. The auditor.  3. Releases.  4. What stands in topics."""
+    deployed, sources, releases = soak.deployed, soak.sources, soak.releases
+    status = orjson.loads(deployed.run("status", "--json").stdout)
+    soak.wrong += [f"status: {line}" for line in status["wrong"]]
+    counted = sum((one.results for one in soak.visits), Counter[str]())
+    for worker in deployed.workers:
+        _, edge = served(worker)
+        counted += results(get(f"{edge}/metrics").text)
+    soak.wrong += lateness(counted, sources)
+    for worker in deployed.workers:
+        worker.terminate()
+    soak.wrong += [f"worker {i}: ended with {code}" for i, one in enumerate(deployed.workers) if (code := one.wait())]
+    errors = Counter(
+        line["message"] for one in deployed.workers for line in one.lines() if line["level"] in ("ERROR", "CRITICAL")
+    )
+    soak.wrong += [f"workers said {n} times: {line}" for line, n in errors.items()]
+
+    if soak.auditor:
+        soak.auditor.terminate()
+        code, last = soak.auditor.wait(), soak.auditor.said().splitlines()[-1]
+        if (code, last.strip()) != (0, "holds"):
+            soak.wrong.append(f"audit ledger --follow: ended with {code}: {last}")
+        audited = deployed.run("audit", "ledger", "--json")
+        found = orjson.loads(audited.stdout)
+        soak.told.append(f"audit ledger: {found['reports']} reports, {sum(found['violations'].values())} violations")
+        if audited.returncode:
+            soak.wrong.append(f"audit ledger: ended with {audited.returncode}: {audited.stdout} {audited.stderr}")
+
+    await releases.take()
+    since = max(one.start_ms for one in sources) + SETTLED * soak.options.every_s * 1000
+    until = min(one.last_ms for one in sources)
+    soak.wrong += [*releases.wrong, *releases.nobody_silent(since, until)]
+    found_there = await kept(deployed)
+    soak.wrong += found_there.compared(sources, deployed.deployment.time.skew_ms)
+
+    soak.told += _figures(soak, found_there.ahead_ms, since, until)
+
+
+def _figures(soak: Soak, ahead_ms: int, since: int, until: int) -> list[str]:
+    """What is worth to be known beside what is wrong."""
+    delays, slowest_s = sorted(soak.releases.delays_ms), max((one.refused_s for one in soak.visits), default=0)
+    lines = [
+        f"releases: {dict(soak.releases.taken)}; after their time by {delays[len(delays) // 2] / 1000:.1f} s in the "
+        f"middle, {delays[-1] / 1000:.1f} s at most",
+        f"refused workers: {len(soak.visits)}, each after {slowest_s:.1f} s at most; "
+        f"newest time that a door told: {ahead_ms} ms after the brokers'",
+    ]
+    for one in soak.sources:
+        share, error = soak.releases.silent_share(one.stream, since, until)
+        lines.append(
+            f"{one.topic}: {one.lawful} events, {one.added} of them in {one.partitions - one.at_first} added "
+            f"partitions; {one.aborted} aborted and written again; planted {one.late} late, {one.garbage} garbage; "
+            f"slowest write {one.slowest_ms} ms; share of nothing {share:.4f} (+-{error:.4f})"
+        )
+    return lines
