@@ -17,7 +17,9 @@ from typing import Final, Literal
 import orjson
 
 from murmurate.agents.kafka.client import Sender
+from murmurate.agents.kafka.status import status
 from tests.faults.deployed import Deployed, Process
+from tests.faults.inside import now_ms
 from tests.faults.soak_checks import SETTLED, Releases, doors_that_told, kept, lateness, results
 from tests.faults.soak_load import VALUES, Source, writers
 from tests.faults.soak_thirds import Sample, descriptors, growth, rss_mb
@@ -45,7 +47,7 @@ class Options:
     rate: int = 10_000
     """Events a second and source; each user sends one in a period."""
     every_s: int = 5
-    lateness_s: int = 10
+    lateness_s: int = 20
     sample_s: float = 30.0
     stay_s: float = 20.0
     """How long a worker stays that was refused."""
@@ -66,6 +68,7 @@ partitions = 4
 forget_after = "1h"
 [time]
 lateness = "{self.lateness_s}s"
+patience = "2m"
 [releases]
 queries = true
 """
@@ -180,8 +183,8 @@ async def _sampled(soak: Soak, tasks: list[asyncio.Task[None]]) -> None:
             if task.done():
                 task.result()
         assert all(one.running for one in soak.processes), deployed.blame([], [])
-        status = orjson.loads((await asyncio.to_thread(deployed.run, "status", "--json")).stdout)
-        lag = sum(records or 0 for stage in status["stages"] for records in stage["lag"].values())
+        found = await status(deployed.client, deployed.deployment, deployed.plan, now_ms=now_ms())
+        lag = sum(records or 0 for stage in found.stages for records in stage.lag.values())
         await soak.releases.take()
         memory = tuple(rss_mb(one) for one in soak.processes)
         opened = tuple(descriptors(one) for one in deployed.workers)
@@ -243,8 +246,8 @@ async def _patiently(soak: Soak, came: Callable[[], bool], otherwise: str) -> No
 async def _judge(soak: Soak) -> None:
     """1. What workers counted and said, and how they end.  2. The auditor.  3. Releases.  4. What stands in topics."""
     deployed, sources, releases = soak.deployed, soak.sources, soak.releases
-    status = orjson.loads(deployed.run("status", "--json").stdout)
-    soak.wrong += [f"status: {line}" for line in status["wrong"]]
+    found = await status(deployed.client, deployed.deployment, deployed.plan, now_ms=now_ms())
+    soak.wrong += [f"status: {line}" for line in found.wrong]
     counted = sum((one.results for one in soak.visits), Counter[str]())
     for worker in deployed.workers:
         _, edge = served(worker)
@@ -252,20 +255,20 @@ async def _judge(soak: Soak) -> None:
     soak.wrong += lateness(counted, sources)
     for worker in deployed.workers:
         worker.terminate()
-    soak.wrong += [f"worker {i}: ended with {code}" for i, one in enumerate(deployed.workers) if (code := one.wait())]
-    errors = Counter(
-        line["message"] for one in deployed.workers for line in one.lines() if line["level"] in ("ERROR", "CRITICAL")
-    )
+    codes = [one.wait(LAST_S) for one in deployed.workers]
+    soak.wrong += [f"workers ended with {codes}; allowed: 0"] * any(codes)
+    lines = [line for one in deployed.workers for line in one.lines() if "logger" not in line]  # those of our own
+    errors = Counter(line["message"] for line in lines if line["level"] in ("ERROR", "CRITICAL"))
     soak.wrong += [f"workers said {n} times: {line}" for line, n in errors.items()]
 
     if soak.auditor:
         soak.auditor.terminate()
-        code, last = soak.auditor.wait(), soak.auditor.said().splitlines()[-1]
+        code, last = soak.auditor.wait(LAST_S), soak.auditor.said().splitlines()[-1]
         if (code, last.strip()) != (0, "holds"):
             soak.wrong.append(f"audit ledger --follow: ended with {code}: {last}")
         audited = deployed.run("audit", "ledger", "--json")
-        found = orjson.loads(audited.stdout)
-        soak.told.append(f"audit ledger: {found['reports']} reports, {sum(found['violations'].values())} violations")
+        told = orjson.loads(audited.stdout)
+        soak.told.append(f"audit ledger: {told['reports']} reports, {sum(told['violations'].values())} violations")
         if audited.returncode:
             soak.wrong.append(f"audit ledger: ended with {audited.returncode}: {audited.stdout} {audited.stderr}")
 
