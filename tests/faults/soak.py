@@ -32,10 +32,11 @@ def main() -> int:
     options.add_argument("--kind", choices=("plain", "mixed"), default="plain")
     options.add_argument("--minutes", type=float, default=30.0)
     options.add_argument("--rate", type=int, default=10_000, help="events a second and source")
+    options.add_argument("--folder", type=Path, help="where the logs stay; nowhere by default")
     args = options.parse_args()
     chosen = Options(kind=args.kind, minutes=args.minutes, rate=args.rate)
-    with tempfile.TemporaryDirectory() as folder, Broker(Path(folder) / "broker") as broker:
-        deployed = Deployed(Path(folder) / "soak", chosen.name, broker.bootstrap, chosen.text)
+    with tempfile.TemporaryDirectory() as passing, Broker(Path(passing) / "broker") as broker:
+        deployed = Deployed(args.folder or Path(passing) / "soak", chosen.name, broker.bootstrap, chosen.text)
         try:
             begun(deployed)
             found = run(deployed, chosen)

@@ -42,6 +42,8 @@ class Releases:
     wrong: list[str] = field(default_factory=list)
     taken: Counter[str] = field(default_factory=Counter)
     """By decision."""
+    begins: dict[str, int] = field(default_factory=dict)
+    """The beginning of each stream's first period, in milliseconds."""
     ends: dict[str, int] = field(default_factory=dict)
     """The end of each stream's newest period, in milliseconds."""
     delays_ms: list[int] = field(default_factory=list)
@@ -79,8 +81,10 @@ class Releases:
         self.taken[release["decision"]] += 1
         if missing := (release["reports"] or {}).get("missing"):
             self.wrong.append(f"stream {stream}: period {t} lacks {missing} contributors; allowed: none")
-        self.ends[stream] = round(datetime.fromisoformat(release["end"]).timestamp() * 1000)
-        self.delays_ms.append(appended_ms - self.ends[stream] - self.deployed.plan.lateness_ms)
+        start, end = (round(datetime.fromisoformat(release[key]).timestamp() * 1000) for key in ("start", "end"))
+        self.begins.setdefault(stream, start)
+        self.ends[stream] = end
+        self.delays_ms.append(appended_ms - end - self.deployed.plan.lateness_ms)
         if release["decision"] == "published" and release.get("stderr_unbiased"):
             figures = release["unbiased"]["none"], release["stderr_unbiased"]["none"]
             self.none.setdefault(stream, []).append((self.ends[stream], *figures))

@@ -293,9 +293,12 @@ def _figures(soak: Soak, ahead_ms: int, since: int, until: int) -> list[str]:
     ]
     for one in soak.sources:
         share, error = soak.releases.silent_share(one.stream, since, until)
+        first, last = soak.releases.begins.get(one.stream, 0), soak.releases.ends.get(one.stream, 0)
         lines.append(
             f"{one.topic}: {one.lawful} events, {one.added} of them in {one.partitions - one.at_first} added "
             f"partitions; {one.aborted} aborted and written again; planted {one.late} late, {one.garbage} garbage; "
-            f"slowest write {one.slowest_ms} ms; share of nothing {share:.4f} (+-{error:.4f})"
+            f"slowest write {one.slowest_ms} ms; share of nothing {share:.4f} (+-{error:.4f}); "
+            f"released from {(one.start_ms - first) / 1000:.1f} s before its first event until "
+            f"{(last - one.last_ms) / 1000:.1f} s after its last"
         )
     return lines
