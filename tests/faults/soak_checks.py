@@ -77,7 +77,7 @@ class Releases:
         if t != wanted:
             kind = "twice, or out of order" if t < wanted else "after a gap"
             self.wrong.append(f"stream {stream}: found period {t} {kind}; allowed: period {wanted}")
-        self._next[stream] = max(t, wanted) + 1
+        self._next[stream] = max(t + 1, wanted)
         self.taken[release["decision"]] += 1
         if missing := (release["reports"] or {}).get("missing"):
             self.wrong.append(f"stream {stream}: period {t} lacks {missing} contributors; allowed: none")
