@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that runs: the command line."""

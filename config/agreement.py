@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every worker compares before it joins: the values that shape rounds, batches or time, and secrets' fingerprints.
 
 Contract: `topics create` writes them as a `config` record of `rounds`; everybody compares the newest one with the own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a deployment promises and who reads what, in words and as data: `murmurate check`.
 
 Contract: every figure is worked out from the plan by the code that the stages use; nothing is claimed that is not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From murmurate.toml and the environment to a checked Deployment, or to one line a mistake: key, found, allowed.
 
 Contract: MURMURATE__TABLE__KEY overrides a key of the file (lists and tables as JSON); a mistake never shows what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of a [streams.NAME] table that do not depend on what it measures: its method, and where its events come
 from.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lists of all mechanisms and views, and how a spec becomes a mechanism, a view or a question.
 
 Contract: a mechanism that is in `MECHANISMS` and a view that is in `VIEWS` are audited; a round can use those in

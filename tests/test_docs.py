@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages are true: what they name exists, every record, topic and stage is described, each drawing has its table."""
 
 import ast
@@ -44,7 +45,7 @@ STALE = r"not (yet )?built|is not there yet|only \w+( and \w+)* exist|no command
 """What a page says that speaks of an unfinished house: true when it was written, and hardly ever when it is read."""
 LABELS = {"murmurate fingerprint"}
 """What reads like a command and is hashed."""
-FOLDERS = ("agents", "aggregators", "config", "murmurate", "randomizers", "topics", "tools", "benchmarks", "tests")
+FOLDERS = ("agents", "aggregators", "config", "front", "randomizers", "topics", "tools", "benchmarks", "tests")
 KAFKAS = {"max.message.bytes", "message.timestamp.type", "isolation.level", "connections.max.reauth.ms"}
 EXTENSIONS = r"\.(py|md|toml|jsonl?|sh|html|js|css|png|npz|npy|csv)"
 
@@ -131,7 +132,7 @@ def defined(dotted: str) -> bool:
     """Whether `module.function`, `Class.method`, or `murmurate.package.module` exists."""
     first, *rest = dotted.split(".")
     if first == "murmurate":
-        places = [ROOT.joinpath("murmurate", *rest), ROOT.joinpath(*rest)]
+        places = [ROOT.joinpath("front", *rest), ROOT.joinpath(*rest)]
         return any(place.is_dir() or place.with_suffix(".py").is_file() for place in places) or rest[-1] in members()
     for name in rest:
         if name not in members().get(first, set()):

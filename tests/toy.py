@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures that the package does not know, as somebody else would add them: one class of a measure, one of its table,
 one registration each.  Lead: by how much one answer leads another; Common: names that are found; Pairs: a table.
 `python tests/toy.py VERB ...` is the command line with the first.

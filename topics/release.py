@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The release: one JSON record a period, the product (ARCHITECTURE rule 10). Subscribers in any language read this.
 
 Contract: no wall clock, host or version in it; estimates and errors, and only they, are rounded to six places: same

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate audit`: is what is claimed true? `audit mechanism` looks at one mechanism, exactly and by measurement;
 `audit ledger` recomputes from a deployment's logs who had to answer what, and compares.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate check`: what a deployment file promises, in words; and what it would change in a deployment that runs.
 
 Contract: no secret is shown.  Without --against nothing is contacted and no secret is read; with it, the secrets that

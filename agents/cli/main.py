@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line's front: a group whose verbs are imported only when they are asked for."""
 
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate plan`: what errors to expect of a stream by each method and mechanism, which to take, and why.
 
 Contract: nothing is contacted, no secret is read; the same question prints the same, in however many processes.  Not

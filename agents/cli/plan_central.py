@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `murmurate plan` says of a central stream: trees by their noise, then whole methods for events that are given.
 
 Contract: a function of the plan and, with --like, of a recording, which stays in this process; no line is longer than a

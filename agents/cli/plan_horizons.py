@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `murmurate plan` says of horizons of changes: SaO2 beside LPU, LPA and LSP on the same promise.
 
 Contract: it compares, with figures, and recommends nothing; no line is longer than a terminal.  Not here: how the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate replay SOURCE`: a recorded or synthetic stream through every stage, embedded; it touches no broker,
 ever.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate watch STREAM`: releases as they are committed, a line each, until Ctrl-C (exit 130).
 
 Contract: lines of at most 80 columns, at least one figure in each: first those that have a threshold, then the largest;

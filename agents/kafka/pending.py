@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records of a Task that are folded and not yet committed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the page's server refuses, one class per cause."""
 
 from murmurate.errors import MurmurateError, UsageError

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`report.html`: the page in its final state, in one file that opens from disk without a network.
 
 Contract: the same page, script and style as the server's, inlined, with the frames beside them as data. Its own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page, the live stream of releases, metrics and health over HTTP, for reading only.
 
 Contract: GET only, no cookies, nothing from elsewhere: a strict Content-Security-Policy on every answer. `/` is the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a worker shows over HTTP: its servers by zone, and the page that follows the releases topic.
 
 Contract: the public server has metrics without any raw-side fact, and the page where the analysis zone is present;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The common part of measures of sets, rows and strings: shares of users for whom a statement about their value holds.
 
 Contract: a question maps a value to a code by one view, or each user answers through one of several views (branches).

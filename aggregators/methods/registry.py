@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a name and options to a method: the one list of all methods.
 
 Contract: a method that is not in `NAMES` cannot be named in a deployment file; errors list what is known.  What a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules that look at no answer: a w-th of epsilon from everybody (LBU) or all of it from a w-th of the slots (LPU)
 in every period; or all of it from everybody in every w-th (LSP).
 

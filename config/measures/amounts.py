@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tables of a mean and of a total share: mechanisms that tell numbers, and a threshold that may be found."""
 
 from __future__ import annotations

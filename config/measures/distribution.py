@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of a stream that measures a distribution."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of a stream that measures marginals: attributes, and which of them make tables."""
 
 from __future__ import annotations

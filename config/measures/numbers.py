@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tables of streams of numbers share: a declared range."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate check`: the promise in words, a line a mistake, exit 0 or 2."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Take the page's pictures: `python -m tests.browser.shots FOLDER [URL]`.
 
 With a URL, the page there once its run is done (within 50 s; say, that of `murmurate demo`); without, made-up frames.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page in a real browser: it draws what the feed says, live, in any size and light, for keyboard and mouse."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The deployment file: what loads, what each mistake's line says, and that no line shows a secret."""
 
 from pathlib import Path

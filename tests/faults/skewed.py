@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate` as on a machine whose clock is ahead: everything that asks this process for the time is told a later one.
 
     python -m tests.faults.skewed SECONDS VERB ...

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A deployment at a steady load for a long time: is memory flat, does lag stay, is every period released once?
 
 `make soak` (ARGS="--minutes 30 --rate 10000").  One broker, two workers of all zones, events by the wall clock.  With
@@ -16,7 +17,8 @@ from pathlib import Path
 
 from tests.faults.broker import Broker
 from tests.faults.deployed import Deployed
-from tests.faults.soak_run import Options, begun, run
+from tests.faults.soak_options import Options
+from tests.faults.soak_run import begun, run
 
 
 def verdict(told: list[str], wrong: list[str]) -> bool:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What has to come of a soak's load: every period released once and in order, every event in `raw` once, nobody late.
 
 Contract: what is found wrong is a line of `wrong`; figures are for whoever reads the verdict.  Not here: memory and lag

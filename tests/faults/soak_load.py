@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a soak writes to its sources: a steady load, in compressed batches, in transactions, or as it comes.
 
 Contract: events are evenly spaced in time, one of each user in turn, and are written when they are due; each lawful one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A soak, as it runs: the load, who comes and goes meanwhile, the samples, and what is found when it ends.
 
 Contract: the load begins once every period that it may fall into waits for its doors, and ends before anything is
@@ -12,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 import orjson
 
@@ -21,70 +22,15 @@ from murmurate.agents.kafka.status import status
 from tests.faults.deployed import Deployed, Process
 from tests.faults.inside import now_ms
 from tests.faults.soak_checks import SETTLED, Releases, doors_that_told, kept, lateness, results
-from tests.faults.soak_load import VALUES, Source, writers
+from tests.faults.soak_load import Source, writers
+from tests.faults.soak_options import PARTITIONS, PLANTED_AT, WIDENED_AT, WIDER, Options
 from tests.faults.soak_thirds import Sample, descriptors, growth, rss_mb
 from tests.faults.soak_visits import Visit, visit
 from tests.faults.test_observe import get, served
 
 WORKERS: Final = 2
-PARTITIONS, WIDER = 4, 6
-WIDENED_AT: Final = 0.32
-"""Parts of the run, like those below: just before its second third."""
-VISITS_AT: Final = (0.1, 0.25, 0.42, 0.56, 0.72, 0.87)
-PLANTED_AT: Final = (0.05, 0.18, 0.36, 0.5, 0.64, 0.8, 0.95)
-"""While nobody visits, whose counters are read a moment before it leaves."""
 LAST_S: Final = 120.0
 """How long the last periods may take."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """How long, how much, and of what."""
-
-    name: str = "soak"
-    kind: Literal["plain", "mixed"] = "plain"
-    minutes: float = 30.0
-    rate: int = 10_000
-    """Events a second and source; each user sends one in a period."""
-    every_s: int = 5
-    lateness_s: int = 20
-    sample_s: float = 30.0
-    stay_s: float = 20.0
-    """How long a worker stays that was refused."""
-    turn_s: float = 60.0
-    """How long a producer lives."""
-    visits_at: tuple[float, ...] = VISITS_AT
-
-    @property
-    def text(self) -> str:
-        """The deployment's file."""
-        promise = f"""
-[privacy]
-epsilon = 1.0
-window = {{ periods = 12 }}
-min_batch = 20
-[population]
-partitions = 4
-forget_after = "1h"
-[time]
-lateness = "{self.lateness_s}s"
-patience = "2m"
-[releases]
-queries = true
-"""
-        names = ("screen", "basket")[: 1 + (self.kind == "mixed")]
-        return promise + "".join(
-            f"""
-[streams.{name}]
-measure = "frequency"
-values = {list(VALUES)}
-every = "{self.every_s}s"
-method = "lpa"
-share = {1 / len(names)}
-source = {{ topic = "applications-of-{self.name}.{name}", time = "/time" }}
-"""
-            for name in names
-        )
 
 
 @dataclass
@@ -101,6 +47,8 @@ class Soak:
     told: list[str] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
+    alone: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Nothing is planted while somebody visits, whose counters are read a moment before it leaves."""
 
     @property
     def processes(self) -> list[Process]:
@@ -204,7 +152,8 @@ async def _visits(soak: Soak) -> None:
     """Workers whose clock is ahead come and go."""
     for number, part in enumerate(soak.options.visits_at):
         await soak.until(part)
-        found = await asyncio.to_thread(visit, soak.deployed, number, soak.options.stay_s)
+        async with soak.alone:
+            found = await asyncio.to_thread(visit, soak.deployed, number, soak.options.stay_s)
         soak.visits.append(found)
         soak.wrong += found.wrong
 
@@ -222,8 +171,9 @@ async def _plant(soak: Soak, sender: Sender) -> None:
     """Now and then, late events and garbage."""
     for part in PLANTED_AT:
         await soak.until(part)
-        for source in soak.sources:
-            await source.plant(sender)
+        async with soak.alone:
+            for source in soak.sources:
+                await source.plant(sender)
 
 
 async def _last_periods(soak: Soak) -> None:

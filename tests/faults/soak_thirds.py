@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory, descriptors and lag over a run: those of its last third beside those of the second.
 
 Contract: medians are compared, so a moment in which somebody comes or goes does not count; the first third is for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers of a soak that come with a clock that is ahead, are refused, and leave again.
 
 Contract: a visit is good if the worker said so in one line, was never ready, passed on no time, and left when it was

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The soak itself: a short one with everything in it holds, and what an hour would have to find is found."""
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from tests.faults.broker import Broker
 from tests.faults.deployed import Deployed
 from tests.faults.soak_checks import Kept, Releases, lateness, results
 from tests.faults.soak_load import Schedule, Source
-from tests.faults.soak_run import Options, begun, run
+from tests.faults.soak_options import Options
+from tests.faults.soak_run import begun, run
 from tests.faults.soak_thirds import Sample, growth
 
 NAMES = ("worker 0", "worker 1")

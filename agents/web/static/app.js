@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 /* The page: reads frames (server-sent events, or those inside a report.html), keeps a Panel for each stream and draws
    at most once a screen refresh. */

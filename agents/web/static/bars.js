@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 /* A distribution as a picture: a bar for each stretch of one period, in the order of the range, with its error and the
    truth, on one canvas. "none" is no stretch and stands apart, in words. Needs chart.js for its axis, and reading.js. */

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 /* The picture of a stream's Periods on three canvases: back (grid, bands), front (truth, lines, points) and top (cursor,
    names). A new release draws only its own piece; everything is drawn again when the axes, the size, the colours or

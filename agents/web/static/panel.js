@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 /* One stream's section of the page: chart, legend, and what values.js and bars.js add. All text of a frame goes in by
    textContent: a category's name is never markup. Needs the other files; app.js hands it the releases. */

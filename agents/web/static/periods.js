@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 /* A stream's releases, column by column. What a release or the truth has null for is NaN: nothing is known of it. */
 

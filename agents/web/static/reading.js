@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 /* How statistics are read: as shares, in percent and from zero, or as numbers in their unit, on an axis that ends where
    they do. Needs words.js. Not here: drawing. */

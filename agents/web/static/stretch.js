@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 /* Questions about stretches of time: a drag over the chart (or the space bar, arrows, the space bar) asks the server for
    what the stream says over it, and a stream that can be summed has its total so far below the chart. Both are answered

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 /* What stands beside the chart: the values of one period in a table, and the facts of its privacy. All text of a frame
    goes in by textContent: a category's name is never markup. Needs words.js, chart.js and reading.js. */

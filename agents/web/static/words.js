@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 /* Numbers in words, and the few things that every part of the page needs. Loaded first; knows nothing of the rest. */
 

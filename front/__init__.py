@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Live statistics from Kafka streams that are private by construction.
 
 `murmurate.randomizers`  what a device needs: keyed randomness, exact mechanisms, the ledger, the Device
