@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tests.faults.broker import Broker
 from tests.faults.deployed import Deployed
-from tests.faults.soak_options import Options
+from tests.faults.soak_options import BUSY, Options
 from tests.faults.soak_run import begun, run
 
 
@@ -37,7 +37,7 @@ def main() -> int:
     options.add_argument("--folder", type=Path, help="where the logs stay; nowhere by default")
     args = options.parse_args()
     chosen = Options(kind=args.kind, minutes=args.minutes, rate=args.rate)
-    with tempfile.TemporaryDirectory() as passing, Broker(Path(passing) / "broker") as broker:
+    with tempfile.TemporaryDirectory() as passing, Broker(Path(passing) / "broker", settings=BUSY) as broker:
         deployed = Deployed(args.folder or Path(passing) / "soak", chosen.name, broker.bootstrap, chosen.text)
         try:
             begun(deployed)

@@ -26,6 +26,7 @@ VALUES: Final = ("home", "search", "basket", "help")
 CODECS: Final = ("gzip", "lz4", "snappy", "zstd")
 BEAT_S: Final = 0.25
 TRANSACTION_S: Final = 1.0
+TIMEOUT_MS: Final = 120_000
 ABORTED_EVERY: Final = 6
 """Every so manieth transaction is aborted, and its events are written again."""
 LATE_MS: Final = 3_600_000
@@ -119,7 +120,9 @@ class Source:
         """In batches, by one producer after the other, each with the next codec."""
         schedule = await self._schedule(share, shares)
         for codec in itertools.cycle(CODECS[share % len(CODECS) :] + CODECS[: share % len(CODECS)]):
-            producer = AIOKafkaProducer(bootstrap_servers=self.brokers, compression_type=codec, linger_ms=50)
+            producer = AIOKafkaProducer(
+                bootstrap_servers=self.brokers, compression_type=codec, linger_ms=50, request_timeout_ms=TIMEOUT_MS
+            )
             partitions, until = self.partitions, time.monotonic() + self.turn_s
             await producer.start()
             while time.monotonic() < until and not self.stop.is_set():
@@ -136,7 +139,10 @@ class Source:
         schedule, number = await self._schedule(share, shares), 0
         while not self.stop.is_set():
             identity = f"{self.topic}-application-{share}"
-            producer = AIOKafkaProducer(bootstrap_servers=self.brokers, transactional_id=identity, linger_ms=50)
+            producer = AIOKafkaProducer(
+                bootstrap_servers=self.brokers, transactional_id=identity, linger_ms=50,
+                transaction_timeout_ms=TIMEOUT_MS, request_timeout_ms=TIMEOUT_MS,
+            )  # fmt: skip
             partitions, until = self.partitions, time.monotonic() + self.turn_s
             await producer.start()
             while time.monotonic() < until and not self.stop.is_set():
