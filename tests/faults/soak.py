@@ -34,7 +34,9 @@ def main() -> int:
     options.add_argument("--kind", choices=("plain", "mixed"), default="plain")
     options.add_argument("--minutes", type=float, default=30.0)
     options.add_argument("--rate", type=int, default=10_000, help="events a second and source")
-    options.add_argument("--folder", type=Path, help="where the logs stay; nowhere by default")
+    options.add_argument(
+        "--folder", type=lambda text: Path(text).resolve(), help="where the logs stay; nowhere by default"
+    )
     args = options.parse_args()
     chosen = Options(kind=args.kind, minutes=args.minutes, rate=args.rate)
     with tempfile.TemporaryDirectory() as passing, Broker(Path(passing) / "broker", settings=BUSY) as broker:
