@@ -40,7 +40,8 @@ def main() -> int:
     args = options.parse_args()
     chosen = Options(kind=args.kind, minutes=args.minutes, rate=args.rate)
     with tempfile.TemporaryDirectory() as passing, Broker(Path(passing) / "broker", settings=BUSY) as broker:
-        deployed = Deployed(args.folder or Path(passing) / "soak", chosen.name, broker.bootstrap, chosen.text)
+        folder = (args.folder or Path(passing) / "soak").resolve()
+        deployed = Deployed(folder, chosen.name, broker.bootstrap, chosen.text)
         try:
             begun(deployed)
             found = run(deployed, chosen)

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 import orjson
 from aiokafka import AIOKafkaProducer
+from aiokafka.producer.message_accumulator import BatchBuilder
 
 from murmurate.agents.kafka.client import Place, Sender, Write
 from tests.faults.inside import now_ms
@@ -186,7 +187,16 @@ class Source:
 
     async def _send(self, producer: AIOKafkaProducer, events: Iterable[Event], partitions: int) -> None:
         """Return once the brokers have them, which has to be within `lateness` of their times."""
-        sent = [await producer.send(self.topic, one.value, partition=one.user % partitions) for one in events]
+        sent, batches = [], dict[int, BatchBuilder]()
+        for one in events:
+            partition = one.user % partitions
+            batch = batches[partition] = batches.get(partition) or producer.create_batch()
+            if batch.append(key=None, value=one.value, timestamp=None) is None:  # full
+                sent.append(await producer.send_batch(batch, self.topic, partition=partition))
+                batches[partition] = producer.create_batch()
+                batches[partition].append(key=None, value=one.value, timestamp=None)
+        for partition, batch in batches.items():
+            sent.append(await producer.send_batch(batch, self.topic, partition=partition))
         await asyncio.gather(*sent)
 
     def _count(self, events: list[Event], partitions: int) -> None:
