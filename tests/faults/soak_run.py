@@ -29,7 +29,7 @@ from tests.faults.soak_visits import Visit, visit
 from tests.faults.test_observe import get, served
 
 WORKERS: Final = 2
-LAST_S: Final = 120.0
+LAST_S: Final = 300.0
 """How long the last periods may take."""
 
 

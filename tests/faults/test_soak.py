@@ -24,12 +24,13 @@ NAMES = ("worker 0", "worker 1")
 
 
 @pytest.mark.faults
+@pytest.mark.timeout(900)
 def test_a_short_soak_of_mixed_sources_finds_nothing_wrong(
     broker: Broker, deployment_name: str, tmp_path: Path
 ) -> None:
     options = Options(
-        name=deployment_name, kind="mixed", minutes=1.25, rate=600, every_s=1, sample_s=5, stay_s=3, turn_s=8,
-        visits_at=(0.1, 0.5),
+        name=deployment_name, kind="mixed", minutes=1.0, rate=1500, every_s=2, lateness_s=15, sample_s=5, stay_s=3,
+        turn_s=8, visits_at=(0.1, 0.5),
     )  # fmt: skip
     deployed = Deployed(tmp_path, options.name, broker.bootstrap, options.text)
     try:
@@ -39,7 +40,7 @@ def test_a_short_soak_of_mixed_sources_finds_nothing_wrong(
         assert len(found.visits) == 2
         for source in found.sources:
             assert source.added > 0
-            assert source.lawful > 60 * options.rate
+            assert source.lawful > 50 * options.rate
         assert found.sources[1].aborted > 0 or found.sources[0].aborted > 0
     finally:
         deployed.close()
