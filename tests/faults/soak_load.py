@@ -25,8 +25,8 @@ from tests.faults.inside import now_ms
 
 VALUES: Final = ("home", "search", "basket", "help")
 CODECS: Final = ("gzip", "lz4", "snappy", "zstd")
-BEAT_S: Final = 0.25
-TRANSACTION_S: Final = 1.0
+BEAT_S: Final = 0.5
+TRANSACTION_S: Final = 2.0
 TIMEOUT_MS: Final = 120_000
 ABORTED_EVERY: Final = 6
 """Every so manieth transaction is aborted, and its events are written again."""

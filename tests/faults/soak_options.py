@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 from tests.faults.soak_load import VALUES
 
-PARTITIONS, WIDER = 4, 6
+PARTITIONS, WIDER = 2, 3
 WIDENED_AT: Final = 0.32
 """Parts of the run, like those below: just before its second third."""
 VISITS_AT: Final = (0.1, 0.25, 0.42, 0.56, 0.72, 0.87)
@@ -31,7 +31,7 @@ class Options:
     minutes: float = 30.0
     rate: int = 10_000
     """Events a second and source; each user sends one in a period."""
-    every_s: int = 5
+    every_s: int = 10
     lateness_s: int = 60
     sample_s: float = 30.0
     stay_s: float = 20.0
@@ -49,7 +49,7 @@ epsilon = 1.0
 window = {{ periods = 12 }}
 min_batch = 20
 [population]
-partitions = 4
+partitions = 2
 forget_after = "1h"
 [time]
 lateness = "{self.lateness_s}s"
