@@ -103,15 +103,15 @@ class TextFile:
         """A thread unpacks into a pipe, which holds it back. Whoever stops reading ends it."""
         import cramjam
 
-        wrong: list[Exception] = []
+        wrong: list[str] = []
         ending, pipe = os.pipe()
 
         def unpack(packed: mmap.mmap) -> None:
             try:
                 to = cramjam.File(f"/dev/fd/{pipe}", read=False, write=True, truncate=False)
                 cramjam.zstd.decompress_into(packed, to)  # type: ignore[arg-type]  # a buffer as good as any
-            except Exception as error:  # noqa: BLE001 - told apart below, by whoever reads
-                wrong.append(error)
+            except Exception as error:
+                wrong.append(str(error))  # and not the error, which would keep the pipe open
             finally:
                 os.close(pipe)
 
@@ -127,9 +127,9 @@ class TextFile:
             finally:
                 thread.join()
         for error in wrong:
-            if "incomplete frame" in str(error):
+            if "incomplete frame" in error:
                 self._ends_early()
-            elif some and "Unknown frame descriptor" in str(error):
+            elif some and "Unknown frame descriptor" in error:
                 self.remark = f"{self.name}: bytes behind the end of the Zstandard data were left out"
             else:
                 raise self._damaged()
