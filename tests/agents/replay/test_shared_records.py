@@ -17,7 +17,7 @@ from murmurate.config.loader import load
 from murmurate.config.plan import Plan
 from murmurate.config.planning import plan as planned
 from murmurate.errors import UsageError
-from murmurate.topics.block import Block
+from murmurate.topics.block import RawBlock
 from murmurate.topics.codec import decode_record, encode
 from murmurate.topics.messages import Tick
 from tests.agents.replay.plans import START
@@ -108,7 +108,7 @@ def test_a_table_of_the_same_orders_gives_the_same_releases(tmp_path: Path) -> N
     assert releases(of, pa.Table.from_pylist(orders)) == releases(of, str(tmp_path / "orders.jsonl"))
 
 
-def behind_the_door(of: Plan, path: object, secrets: bytes) -> Iterator[Out]:
+def behind_the_door(of: Plan, path: object) -> Iterator[Out]:
     """What a door writes of a recording that is fed: every record once, each batch between two ticks."""
     source, door = open_source(path, of), Door(of, keys(known_secrets(of.name), of.name).edge.pepper, "orders", 0)
     source.keep_records()
@@ -130,15 +130,15 @@ def behind_the_door(of: Plan, path: object, secrets: bytes) -> Iterator[Out]:
         yield from tick(batch.clock)
 
 
-def rows(records: Iterator[Out] | list[Out]) -> dict[tuple[int, bytes], list[tuple[bytes, ...]]]:
+def rows(records: Iterator[Out] | list[Out]) -> dict[tuple[int, bytes], list[tuple[bytes, int, int]]]:
     """By raw partition and stream: the events in their order."""
-    found: dict[tuple[int, bytes], list[tuple[bytes, ...]]] = {}
+    found: dict[tuple[int, bytes], list[tuple[bytes, int, int]]] = {}
     for out in records:
         block = decode_record(out.value) if out.log.topic == "raw" else None
-        if isinstance(block, Block):
-            columns = [column for column in (block.users, block.times, block.codes) if column is not None]
-            found.setdefault((out.log.partition, bytes(block.subject)), []).extend(
-                tuple(part.tobytes() for part in row) for row in zip(*columns, strict=True)
+        if isinstance(block, RawBlock):
+            found.setdefault((out.log.partition, block.stream), []).extend(
+                (user.tobytes(), time, code)
+                for user, time, code in zip(block.users, block.times.tolist(), block.values.tolist(), strict=True)
             )
     return found
 
@@ -155,7 +155,7 @@ def test_a_feed_writes_each_record_once_and_the_door_gives_every_stream_what_a_r
     replay = Replay(of, open_source(source, of), keys(known_secrets(of.name), of.name))
     replay.follow(written.extend)
     replay.run()
-    fed = rows(behind_the_door(of, source, b""))
+    fed = rows(behind_the_door(of, source))
     assert fed == rows(written)
     assert len({stream for _, stream in fed}) == 3
 
