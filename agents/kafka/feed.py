@@ -2,9 +2,9 @@
 """A recording into a source topic, with the ticks of its own clock beside it: what `murmurate feed` does.
 
 Contract: the events keep their own times, and a tick covers exactly the events that a replay would have read by then,
-so a recording fed today gives the releases of its own day, the same as its replay.  A record that several streams read is
-written once, as it is; any other event with the fields of its stream alone.  `rounds` gets a start for each
-stream of the topic that has none.  The clock takes its times from events, so nothing of it leaves the edge but the
+so a recording fed today gives the releases of its own day, the same as its replay.  A record that several streams read
+is written once, as it is; any other event with the fields of its stream alone.  `rounds` gets a start for each stream
+of the topic that has none.  The clock takes its times from events, so nothing of it leaves the edge but the
 instants at which periods close, each when it is due and after the one before: whoever reads `feed` learns no event's
 time.  The feed never runs further ahead of the releases than AHEAD periods.  Source: ARCHITECTURE rule 15.  Not here:
 what is in a recording (replay/), anybody's patience, which goes by publish's own timer (stages/publish.py).

@@ -158,7 +158,7 @@ class UserNumbers(dict[bytes, int]):
     def _judge(self, user: Any) -> tuple[int, int]:
         if type(user) is not int and type(user) is not str:
             return 0, NUMBER[Reason.TYPE]
-        name = b"%d" % user if type(user) is int else user.encode()
+        name = str(user).encode()
         return (self[name], 0) if 0 < len(name) <= MAX_USER else (0, NUMBER[Reason.USER])
 
     def _all_good(self, users: pa.Array) -> Ints | None:

@@ -5,7 +5,8 @@ Contract: the column of a field is its JSON pointer: `session` and inside it `us
 column of the name `session/user_id` or `session.user_id`.  A null is a missing field.  Where a deployment's stream is
 told by a field and the table has no such column, all rows are of the one stream that is read.  Columns that cannot hold
 users or times, that are missing or there twice are one error, before anything is read; any other fault is counted by
-row.  Only the columns that are needed are read.  Not here: what a value says (column_values.py), files (arrow_files.py).
+row.  Only the columns that are needed are read.  Not here: what a value says (column_values.py), files
+(arrow_files.py).
 """
 
 from __future__ import annotations
@@ -252,8 +253,7 @@ def _candidates(schema: pa.Schema, pointer: str) -> list[str]:
     flat = dict.fromkeys(("/".join(steps), ".".join(steps)))
     found = [name for name in flat for _ in schema.get_all_field_indices(name)]
     if len(steps) > 1 and not any("." in step for step in steps):
-        for _ in range(_ways(schema, steps)):
-            found.append(".".join(steps))
+        found += [".".join(steps)] * _ways(schema, steps)
     return found
 
 
@@ -271,7 +271,7 @@ def _fields(of: Any) -> list[Any]:
 
 def _names(of: Any, before: str = "") -> list[str]:
     """The names of all columns, with those inside structs."""
-    names = []
+    names: list[str] = []
     for one in _fields(of):
         names += _names(one.type, f"{before}{one.name}.") if pa.types.is_struct(one.type) else [before + one.name]
     return names

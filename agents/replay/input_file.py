@@ -57,7 +57,7 @@ class SpooledInput(InputFile):
     def __init__(self, stream: BinaryIO, most: int = SPOOL_BYTES) -> None:
         self.name, self.size = "stdin", 0
         try:
-            self._file = tempfile.TemporaryFile(prefix="murmurate-")
+            self._file = tempfile.TemporaryFile(prefix="murmurate-")  # noqa: SIM115 - it is closed with the process
             while block := stream.read(_CHUNK):
                 self.size += len(block)
                 if self.size > most:

@@ -15,7 +15,7 @@ import mmap
 import os
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import BinaryIO, Final, Literal
 
 from murmurate.agents.replay.input_file import InputFile
@@ -51,27 +51,26 @@ class TextFile:
     def start(self, size: int = 4096) -> bytes:
         """Its first bytes."""
         found = b""
-        blocks = self.blocks()
-        with contextlib.closing(blocks):
+        with contextlib.closing(self.blocks()) as blocks:
             while len(found) < size and (block := next(blocks, (b"", 0))[0]):
                 found += block[:size]
         return found[:size]
 
-    def blocks(self) -> Iterator[tuple[bytes, int]]:
+    def blocks(self) -> Generator[tuple[bytes, int], None, None]:
         """The text, and with each block how many bytes of the file it took so far (0 where that is not known)."""
         self.remark = None
         if self.packing == "zstd":
             return self._zstd()
         return self._plain() if self.packing is None else self._gzip()
 
-    def _plain(self) -> Iterator[tuple[bytes, int]]:
+    def _plain(self) -> Generator[tuple[bytes, int], None, None]:
         with self.file.open() as opened:
             read = 0
             while block := opened.read(BLOCK_BYTES):
                 read += len(block)
                 yield block, read
 
-    def _gzip(self) -> Iterator[tuple[bytes, int]]:
+    def _gzip(self) -> Generator[tuple[bytes, int], None, None]:
         """1. Unpack what was read, a block at a time. 2. Behind a member follow zeros, another one, or the end."""
         unpacker, data, full, begun = zlib.decompressobj(_GZIP), b"", False, False
         with self.file.open() as opened:
@@ -99,7 +98,7 @@ class TextFile:
         except zlib.error:
             raise self._damaged() from None
 
-    def _zstd(self) -> Iterator[tuple[bytes, int]]:
+    def _zstd(self) -> Generator[tuple[bytes, int], None, None]:
         """A thread unpacks into a pipe, which holds it back. Whoever stops reading ends it."""
         import cramjam
 
@@ -109,7 +108,7 @@ class TextFile:
         def unpack(packed: mmap.mmap) -> None:
             try:
                 to = cramjam.File(f"/dev/fd/{pipe}", read=False, write=True, truncate=False)
-                cramjam.zstd.decompress_into(packed, to)  # type: ignore[arg-type]  # a buffer as good as any
+                cramjam.zstd.decompress_into(packed, to)  # a buffer as good as any
             except Exception as error:
                 wrong.append(str(error))  # and not the error, which would keep the pipe open
             finally:
@@ -120,7 +119,7 @@ class TextFile:
             thread.start()
             some = False
             try:
-                with open(ending, "rb", buffering=0) as reader:
+                with os.fdopen(ending, "rb", buffering=0) as reader:
                     while block := _filled(reader):
                         some = True
                         yield block, 0

@@ -37,7 +37,7 @@ class StreamsOfReader:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EventsFound:
-    """What one reader found. `columns.index` counts the good records of the piece: those with an event of any reader."""
+    """The events of one reader. `columns.index` counts the good records of the piece: those that any reader takes."""
 
     columns: Columns
     ids: Ints | None = None

@@ -42,8 +42,8 @@ class Batch:
     names: list[bytes] | None = field(repr=False)
     """The user of each event, where the source names users; else None, and `ids` identify them."""
     ids: Ints | None = field(repr=False)
-    """The user of each event as a number from 0: int64[n]. `Source.names` gives the names of numbers. A source that does
-    not know its users beforehand numbers them as they come.
+    """The user of each event as a number from 0: int64[n]. `Source.names` gives the names of numbers. A source that
+    does not know its users beforehand numbers them as they come.
     """
     times: Ints = field(repr=False)
     """The time of each event, in milliseconds since 1970: int64[n]."""

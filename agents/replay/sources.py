@@ -120,8 +120,8 @@ def _table(source: object, plan: Plan, streams: tuple[str, ...]) -> Source:
     """An object of Python that gives Arrow's columns."""
     if not hasattr(source, "__arrow_c_stream__"):
         raise UsageError(
-            f"source: found a {type(source).__name__}; allowed: a path, or a table with __arrow_c_stream__ (of pyarrow, "
-            "pandas, polars)"
+            f"source: found a {type(source).__name__}; allowed: a path, or a table with __arrow_c_stream__ (of "
+            "pyarrow, pandas, polars)"
         )
     _need_pyarrow()
     from murmurate.agents.replay.arrow_files import ArrowTable

@@ -101,8 +101,8 @@ class CsvSource(TextSource):
     def keep_records(self) -> None:
         """UsageError: a cell does not say whether it is a text or a number, which is another record for each stream."""
         raise UsageError(
-            f"{self._name}: found {len(self.streams)} streams that read the same rows of a table; allowed: to feed JSON "
-            "lines, Parquet or Arrow, or one stream (--stream)"
+            f"{self._name}: found {len(self.streams)} streams that read the same rows of a table; allowed: to feed "
+            "JSON lines, Parquet or Arrow, or one stream (--stream)"
         )
 
     def _begin(self, start: bytes) -> None:

@@ -150,7 +150,7 @@ def test_a_column_of_another_type_is_one_line(name: str, column: pa.Array, found
 
 def test_a_missing_column_names_those_that_are_there_and_one_that_is_there_twice_is_no_guess() -> None:
     table = pa.table({"who": ["u"], "session": [{"id": 1}], "time": [START], "value": ["home"]})
-    with pytest.raises(SourceError, match="no column 'user' for the user; the columns are: who, session.id, time, val"):
+    with pytest.raises(SourceError, match=r"no column 'user' for the user; the columns are: who, session\.id, time, v"):
         open_source(table, plan())
     twice = pa.Table.from_arrays([pa.array(["u"]), pa.array(["v"])], names=["user", "user"])
     with pytest.raises(SourceError, match="found 2 columns 'user' for the user; allowed: one"):
@@ -176,7 +176,8 @@ def test_a_text_that_is_no_utf8_is_refused_as_json_refuses_it() -> None:
     source = open_source(table, plan())
     (batch,) = source.batches()
     assert batch.codes.tolist() == [0, REFUSED, 2]
-    users = open_source(table.rename_columns(["value", "time", "user"]).append_column("x", raw), plan(stream(other=True)))
+    turned = table.rename_columns(["value", "time", "user"])
+    users = open_source(turned, plan(stream(other=True)))
     assert [len(batch) for batch in users.batches()] == [2]
     assert users.complaint_lines() == ["json: 1 row (row 2)"]
 
@@ -189,9 +190,9 @@ def test_files_that_are_cut_or_of_another_kind_are_one_line_without_their_conten
             (tmp_path / f"cut.{kind}").write_bytes(content)
             with pytest.raises(SourceError, match=rf"^cut\.{kind}: found no [A-Z]"):
                 open_source(str(tmp_path / f"cut.{kind}"), plan())
-    whole = bytearray(Path(paths["parquet"]).read_bytes())
-    whole[40:400] = bytes(360)
-    (tmp_path / "bad.parquet").write_bytes(whole)
+    holed = bytearray(Path(paths["parquet"]).read_bytes())
+    holed[40:400] = bytes(360)
+    (tmp_path / "bad.parquet").write_bytes(holed)
     with pytest.raises(SourceError, match="found damaged Parquet data behind row 0"):
         list(open_source(str(tmp_path / "bad.parquet"), plan()).batches())
 

@@ -62,8 +62,8 @@ def test_packed_text_is_read_as_the_text_is_and_again(tmp_path: Path, text: str,
 
 @pytest.mark.parametrize(("ending", "pack"), [("gz", lambda text: gzip.compress(text, mtime=0)), ("zst", zstd)])
 def test_packed_data_that_end_early_give_what_is_readable_and_say_so(tmp_path: Path, ending: str, pack: object) -> None:
-    noise = zlib.adler32  # what does not repeat, so that half of the file is about half of the text
-    text = b"".join(b'{"user":"u-%d","time":%d,"value":"home"}\n' % (noise(b"%d" % i), START + i) for i in range(60_000))
+    names = (zlib.adler32(b"%d" % i) for i in range(60_000))  # half of what does not repeat is about half of the text
+    text = b"".join(b'{"user":"u-%d","time":%d,"value":"home"}\n' % (name, START + i) for i, name in enumerate(names))
     packed = pack(text)  # type: ignore[operator]
     source = open_source(write(tmp_path, f"a.jsonl.{ending}", packed[: len(packed) // 2]), plan())
     assert 5_000 < len(times(source)) < 55_000
