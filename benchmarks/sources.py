@@ -59,7 +59,8 @@ def main() -> None:
 
 def deployed(folder: Path, stream: str) -> Plan:
     """A deployment of one stream."""
-    text = f'name = "bench"\n[privacy]\nepsilon = 1.0\nwindow = "1h"\n[streams.it]\n{stream}every = "1m"\nsource = {{ topic = "clicks", user = "/user", time = "/time", value = "/value" }}\n'
+    text = f'name = "bench"\n[privacy]\nepsilon = 1.0\nwindow = "1h"\n[streams.it]\n{stream}every = "1m"\n'
+    text += 'source = { topic = "clicks", user = "/user", time = "/time", value = "/value" }\n'
     (folder / "murmurate.toml").write_text(text, encoding="utf-8")
     return planned(load(folder / "murmurate.toml", {}))
 
@@ -134,7 +135,9 @@ def show(kind: str, rows: int, best: dict[str, tuple[int, float]]) -> None:
     sys.stdout.write(f"{kind}: {rows:,} events of a user, a time and a value\n")
     for label, (found, took) in best.items():
         assert found == rows, label
-        sys.stdout.write(f"  {label:16} {rows / took / 1e6:6.2f} M rows/s   {took / parquet:5.2f} x the time of Parquet\n")
+        sys.stdout.write(
+            f"  {label:16} {rows / took / 1e6:6.2f} M rows/s   {took / parquet:5.2f} x the time of Parquet\n"
+        )
 
 
 if __name__ == "__main__":

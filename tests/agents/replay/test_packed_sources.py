@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packed text and standard input: the same events as from the text itself, in bounded memory, and what is wrong said."""
+"""Packed text and standard input: the events of the text itself, in bounded memory, and what is wrong is said."""
 
 import gzip
 import io
