@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,7 @@ def main() -> None:
             plan = deployed(folder, stream)
             sources = written(folder, table(kind, asked.rows, asked.users))
             work = {label: reading(plan, source) for label, source in sources.items()}
-            work["pyarrow alone"] = lambda file=sources["Parquet"]: decoded(file)
+            work["pyarrow alone"] = partial(decoded, sources["Parquet"])
             show(kind, asked.rows, in_turns(work))
 
 

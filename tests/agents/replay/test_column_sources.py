@@ -137,6 +137,7 @@ def test_times_of_every_unit_and_zone_are_milliseconds(times: pa.Array, told: in
         ("time", pa.array([20_000], pa.date32()), r"found date32\[day\] in column 'time'"),
         ("value", pa.array([7]), r"no good event \(type 1\); allowed: at least one; column 'value' holds int64"),
         ("value", pa.array([["home"]]), r"no good event \(type 1\).*holds list<"),
+        ("value", pa.array([True]), r"no good event \(type 1\).*holds bool"),
         ("value", pa.array([None]), r"no good event \(field 1\).*holds null"),
         ("user", pa.array([None]), r"no good event \(field 1\)"),
         ("value", pa.array([b"home"]), r"no good event \(type 1\).*holds binary"),
