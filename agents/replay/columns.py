@@ -22,15 +22,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from murmurate.agents.replay.arrow_files import FEW_ROWS, ROWS, ColumnFile, steps_of
-from murmurate.agents.replay.column_values import (
+from murmurate.agents.replay.column_values import CodedValues, Instants, as_json
+from murmurate.agents.replay.distinct_values import (
     NUMBER,
     REASONS,
-    CodedValues,
     Distinct,
     Flags,
-    Instants,
     UserNumbers,
-    as_json,
     is_text,
     plain_column,
 )
