@@ -31,6 +31,7 @@ PAGES = (
     "docs/MIXING.md",
     "docs/PLUGINS.md",
     "docs/PRODUCING.md",
+    "docs/SOURCES.md",
     "docs/SUBSCRIBING.md",
     "docs/THREATS.md",
     "docs/TREES.md",
@@ -39,7 +40,8 @@ PAGES = (
 )
 OURS = (
     "CONTRIBUTING.md", "docs/ACCESS.md", "docs/ARCHITECTURE.md", "docs/DATA_MODEL.md", "docs/MIXING.md",
-    "docs/PLUGINS.md", "docs/PRODUCING.md", "docs/SUBSCRIBING.md", "docs/THREATS.md", "docs/TREES.md",
+    "docs/PLUGINS.md", "docs/PRODUCING.md", "docs/SOURCES.md", "docs/SUBSCRIBING.md", "docs/THREATS.md",
+    "docs/TREES.md",
 )  # fmt: skip
 EVERY = (*PAGES, "docs/METHODS.md", "docs/OPERATING.md")
 STALE = r"not (yet )?built|is not there yet|only \w+( and \w+)* exist|no command (does|can)"
