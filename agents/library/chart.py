@@ -97,7 +97,7 @@ class _Field:
         pairs = [(self.x(at), pair) for at in range(start, stop) if (pair := band[at]) is not None]
         points = [f"{x:.1f},{self.y(pair[1]):.1f}" for x, pair in pairs]
         points += [f"{x:.1f},{self.y(pair[0]):.1f}" for x, pair in reversed(pairs)]
-        return f'<polygon points="{" ".join(points)}" fill="{BLUE}" opacity=".2"/>'
+        return f'<polygon points="{" ".join(points)}" fill="{BLUE}" opacity=".25"/>'
 
     def line(self, values: Values, start: int, stop: int, look: str) -> str:
         """The line through a stretch; a single value is a dot."""
