@@ -58,12 +58,13 @@ def test_on_kafka_each_committed_release_comes_once_from_where_one_wants(broker:
         assert ids(ALL[:9], "screen") + await asyncio.wait_for(coming, 60) == SCREEN
         assert read.unreadable == 2
         await read.aclose()
-        for options, wanted in (
+        ways: list[tuple[dict[str, Any], list[str]]] = [
             ({"config": deployed.file}, SCREEN),
             ({"since": SCREEN[4]}, SCREEN[5:]),
             ({"since": "last"}, SCREEN[-1:]),
             ({"since": "2026-11-18T01:50:00Z"}, ids([one for one in ALL if one["t"] >= 110], "screen")),
-        ):
+        ]
+        for options, wanted in ways:
             assert await everything(mm.subscribe(url, "screen", follow=False, **options)) == wanted
         assert await everything(mm.subscribe(url, follow=False)) == ids(ALL)
         assert await everything(mm.subscribe(config=deployed.file, follow=False)) == ids(ALL)
