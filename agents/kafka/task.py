@@ -286,6 +286,7 @@ class Task:
         self._fresh += size
         pending.since = pending.since or time.monotonic()
         pending.folded += len(new)
+        pending.input += size
         pending.add(stage.drain())
 
     async def _flush(self, pending: Pending) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any
 
@@ -72,8 +73,10 @@ class Reader:
         return got
 
     async def runs(self) -> list[RecordRun]:
-        """Records without what a stage has no use for: there may be many small ones."""
-        found = await self._next(POLL_MS, None)
+        """Records without what a stage has no use for: there may be many small ones. None where only the position has
+        moved, past the end of a transaction, and after half a second.
+        """
+        found = await self._next(0, None) or await self._come(PATIENT_MS)
         return [
             RecordRun(
                 Place(at.topic, at.partition), [(r.offset, NO_VALUE if r.value is None else r.value) for r in records]
@@ -85,6 +88,29 @@ class Reader:
     async def _next(self, timeout_ms: int, most: int | None) -> Mapping[TopicPartition, Sequence[Any]]:
         with kafka_errors("reading"):
             return await self._consumer.getmany(timeout_ms=timeout_ms, max_records=most)
+
+    async def _come(self, timeout_ms: int) -> Mapping[TopicPartition, Sequence[Any]]:
+        """What the next answer of a broker holds, which may be no record; nothing after the timeout. `getmany` goes on
+        waiting where an answer moves the position alone, and whoever waits for that position would wait with it.
+        """
+        waiter = self._fetcher._create_fetch_waiter()
+        with kafka_errors("reading"):
+            try:
+                async with asyncio.timeout(timeout_ms / 1000):
+                    await waiter
+            except TimeoutError:
+                return {}
+        return await self._next(0, None)
+
+    @property
+    def _fetcher(self) -> Any:
+        return self._consumer._fetcher
+
+    def wake(self) -> None:
+        """Let `runs` return now, with what there is."""
+        for waiter in list(self._fetcher._fetch_waiters):
+            if not waiter.done():
+                waiter.set_result(None)
 
     async def position(self, place: Place) -> int:
         """The offset of the next record: records that were aborted or compacted away lie behind it too."""
@@ -108,13 +134,28 @@ class Reader:
             end = await self._consumer.end_offsets(wanted)
         return {Place(at.topic, at.partition): (first[at], end[at]) for at in wanted}
 
+    async def ends(self, places: Collection[Place]) -> dict[Place, int]:
+        """Where these partitions end, as in `bounds`."""
+        wanted = [TopicPartition(*place) for place in places]
+        if not wanted:
+            return {}
+        with kafka_errors(f"ends of {', '.join(sorted({place.topic for place in places}))}"):
+            end = await self._consumer.end_offsets(wanted)
+        return {Place(at.topic, at.partition): end[at] for at in wanted}
+
     async def between(self, place: Place, start: int, stop: int) -> AsyncIterator[Got]:
-        """The records from `start` to before `stop`."""
+        """The records from `start` to before `stop`. A reader that is kept fetches nothing after them, until it is told
+        what to read next.
+        """
         if start >= stop:
             return
         self.at({place: start})
         while await self.position(place) < stop:
             for got in await self.poll():
                 if got.offset >= stop:
-                    return
+                    break
                 yield got
+            else:
+                continue
+            break
+        self._consumer.pause(TopicPartition(*place))
