@@ -105,6 +105,8 @@ class Doors:
                 waits = {place: door.waits_for for place, (_, door) in doors.items()}
                 self.ticks.note(waits)
                 due = set() if now is None else self._due(doors, now)
+                if now is not None:
+                    self._keep_some(doors)
                 wanted = [place for place, tick in waits.items() if tick is not None or place in due]
                 looking = self._look(admin, doors, now) if due or self._looked_long_ago else _nothing()
                 ends, _ = await asyncio.gather(reader.ends(wanted), looking)  # both of them after the clock
@@ -128,17 +130,22 @@ class Doors:
         return time.monotonic() - self._looked > PARTITIONS_S
 
     def _due(self, doors: Mapping[Place, tuple[Task, Door]], now: int) -> set[Place]:
-        """Those that need a tick now, and some of those that have not written down for long that they stand still."""
-        due = {
-            place for place, (task, door) in doors.items()
+        """Those that need a tick now."""
+        return {
+            place for place, (_, door) in doors.items()
             if self._times.due(place.topic, door.clock, now, holds=door.holds)
         }  # fmt: skip
-        self._kept = {place: self._kept.get(place, time.monotonic()) for place in doors}
-        old = sorted((since, p) for p, since in self._kept.items() if self._is_old(since) and not doors[p][1].waits_for)
-        return due | {place for _, place in old[:KEPT_AT_ONCE]}
 
-    def _is_old(self, since: float) -> bool:
-        return (time.monotonic() - since) * 1000 > KEPT_MS
+    def _keep_some(self, doors: Mapping[Place, tuple[Task, Door]]) -> None:
+        """Some of those that have not written down for long that they stand still do so: each of them its own state,
+        and nothing else.
+        """
+        now = time.monotonic()
+        self._kept = {place: self._kept.get(place, now) for place in doors}
+        old = sorted((since, place) for place, since in self._kept.items() if (now - since) * 1000 > KEPT_MS)
+        for _, place in old[:KEPT_AT_ONCE]:
+            self._kept[place] = now
+            doors[place][0].keep()
 
     def _compare(self, doors: Mapping[Place, tuple[Task, Door]], now: int | None) -> None:
         if now is not None:
@@ -183,7 +190,7 @@ class Doors:
             if waiting is None:
                 if now is None or place not in due or self._added.waiting:
                     continue
-                if door.clock is not None and not self._is_old(self._kept[place]) and _is_quiet(task, door, end):
+                if door.clock is not None and _is_quiet(task, door, end):
                     door.stood_still(now)
                     quiet.setdefault(place.topic, []).append(place.partition)
                     continue

@@ -1,4 +1,4 @@
-"""Records of a Task that are folded and not yet committed."""
+"""Records of a Task that are folded and not yet committed: how many at once, and how long they may wait."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ MARKS_S, FEW_MARKS_S = 1.0, 10.0
 successor folds again in no time. Most of them go with the next outputs.
 """
 FEW_BYTES = 1 << 16
+TURN = 4 << 20
+"""Bytes folded before others get a turn."""
+RUN = 10_000
+"""Records given at once to a stage that takes runs."""
 GROUP_BYTES = 1 << 20
 """Decisions that come together share a transaction of up to this size, or one of them has it for itself."""
 

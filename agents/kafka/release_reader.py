@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from murmurate.agents.kafka.client import Client, Place
-from murmurate.agents.kafka.client.reader import Reader
+from murmurate.agents.kafka.client.reader import MOST_PATIENT_MS, Reader
 from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError
 from murmurate.topics.names import topic
@@ -35,7 +35,7 @@ class ReleaseReader:
 
     async def __aiter__(self) -> AsyncIterator[Release]:
         """Releases, for as long as one wants. BrokerError if the brokers refuse, or are away when it begins."""
-        async with self._client.reader(patient=True) as reader:
+        async with self._client.reader(patience_ms=MOST_PATIENT_MS) as reader:
             await self._begin(reader)
             reader.at(self._next)
             while True:

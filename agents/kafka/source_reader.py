@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from murmurate.agents.kafka.client import Client, Place, Reader
+from murmurate.agents.kafka.client.reader import PATIENT_MS
 from murmurate.agents.kafka.log_readers import CROWD, Reach, Take, pull
 
 CALM_S = 5.0
@@ -85,7 +86,7 @@ class SourceReader:
             self._reader.wake()
 
     async def _read(self) -> None:
-        async with self._client.reader(patient=True) as reader:
+        async with self._client.reader(patience_ms=PATIENT_MS) as reader:
             self._reader = reader
             given, stood = (
                 dict[Place, SourceFollower](),

@@ -16,9 +16,9 @@ from murmurate.agents.stages.stage import NO_VALUE
 
 FETCH_BYTES = 4 << 20
 POLL_MS = 100
-PATIENT_MS = 500
+PATIENT_MS, MOST_PATIENT_MS = 500, 2000
 """How long brokers hold a fetch of a reader that only follows logs: what comes is told at once, so nothing waits for
-that, but a reader that turns to other partitions does.
+that, but a reader that turns to other partitions does. The second is for those that never turn.
 """
 
 
@@ -29,14 +29,14 @@ class Reader:
 
     def __init__(
         self, common: Mapping[str, Any], given: Mapping[str, Any] = NONE, *, aborted: bool = False,
-        patient: bool = False,
+        patience_ms: int = POLL_MS,
     ) -> None:  # fmt: skip
         isolation = "read_uncommitted" if aborted else "read_committed"
         usual: dict[str, Any] = {
-            "fetch_max_wait_ms": PATIENT_MS if patient else POLL_MS, "max_partition_fetch_bytes": FETCH_BYTES,
+            "fetch_max_wait_ms": patience_ms, "max_partition_fetch_bytes": FETCH_BYTES,
             "fetch_max_bytes": 4 * FETCH_BYTES,
         }  # fmt: skip
-        self._common = common
+        self._common, self._patience_ms = common, patience_ms
         self._consumer = AIOKafkaConsumer(
             **common, isolation_level=isolation, auto_offset_reset="none", enable_auto_commit=False,
             **{**usual, **given},
@@ -74,9 +74,9 @@ class Reader:
 
     async def runs(self) -> list[RecordRun]:
         """Records without what a stage has no use for: there may be many small ones. None where only the position has
-        moved, past the end of a transaction, and after half a second.
+        moved, past the end of a transaction, and while nothing comes.
         """
-        found = await self._next(0, None) or await self._come(PATIENT_MS)
+        found = await self._next(0, None) or await self._come(self._patience_ms)
         return [
             RecordRun(
                 Place(at.topic, at.partition), [(r.offset, NO_VALUE if r.value is None else r.value) for r in records]
