@@ -1,9 +1,8 @@
 """The auditor's own table from pseudonyms to rows: many at a time, in memory that grows with the users alone.
 
 Contract: a pseudonym keeps the row of its first appearance; rows count from 0.  An open-addressing table of rows, of at
-least twice as many places as users, probed by the second half of the pseudonym, which is as good as random; the first
-half is compared too, one by one where two users should ever share the second.  Shares no code with the stages' index.
-Not here: what stands in a row (people.py).
+least four times as many places as users, probed from the second half of the pseudonym on, which is as good as random;
+both halves are compared.  Shares no code with the stages' index.  Not here: what stands in a row (people.py).
 """
 
 from __future__ import annotations
