@@ -50,11 +50,11 @@ SAFE_MS = 120_000
 """How long a record without a transaction is tried again, in order and once, while brokers are away."""
 
 
-def _share_connections(producer: AIOKafkaProducer) -> None:
+def _share_connections(client: Any) -> None:
     """One connection to each broker. aiokafka has a second one to the broker that coordinates transactions; steps of a
     transaction wait for each other either way.
     """
-    ready, send = producer.client.ready, producer.client.send
+    ready, send = client.ready, client.send
 
     async def ready_by_one(node: int, *, group: object = None) -> bool:
         return bool(await ready(node))
@@ -62,7 +62,7 @@ def _share_connections(producer: AIOKafkaProducer) -> None:
     async def send_by_one(node: int, request: Any, *, group: object = None) -> Any:
         return await send(node, request)
 
-    producer.client.ready, producer.client.send = ready_by_one, send_by_one
+    client.ready, client.send = ready_by_one, send_by_one
 
 
 class Writer:
@@ -75,7 +75,7 @@ class Writer:
             **self._common, transactional_id=identity, linger_ms=0, retry_backoff_ms=10, max_batch_size=BATCH_BYTES,
             max_request_size=8 * BATCH_BYTES,
         )  # fmt: skip
-        _share_connections(self._producer)
+        _share_connections(self._producer.client)
 
     async def open(self) -> None:
         """Fence every earlier holder of the identity and end what it left open."""
