@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What releases claim of the mixing, in words: for `watch`, `status` and `replay`.
 
 Contract: a function of releases alone, and the same words everywhere, which always say against whom.  With fake reports

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a page has to know before the first release: the deployment, its promise, and what each stream measures.
 
 Contract: a function of the plan alone, but for what a replay knows of its source beforehand; the same for a replay and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queries over releases that are in files or in memory: `murmurate.query`.
 
 Contract: a file is read once, line by line, and never held whole; what is no release is named by its line.  The same

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether rounds of a stream stay below min_batch, by the counts in its releases: for the log, `watch` and `replay`.
 
 Contract: a function of releases and the plan, so that it reveals nothing about raw data (ARCHITECTURE rule 9).  A

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a round says of every item, where releases list few of very many: for readers of `rounds` and `tallies`.
 
 Contract: a function of the records of both logs, which hold no user and cost no privacy to read; each round with all

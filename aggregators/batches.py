@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How large a round must be expected to be, so that chance hardly ever leaves it below `min_batch`.
 
 Contract: users fall into slots by chance, so the reports of a round have the standard deviation of a sample; SIGMAS of

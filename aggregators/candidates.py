@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ways in which a measure can be asked at a central target: each serving mechanism, and what "auto" would take.
 
 Contract: the candidates and their order are a function of the measure, of the mechanism that is named and of the number

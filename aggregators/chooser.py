@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which mechanism a round should name: of all oracles the one with the smallest exact variance, or a short report.
 
 Contract: the choice is a function of domain, epsilon, rule and preference alone, so that it can be made again.  "Ada"

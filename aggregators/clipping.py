@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where to clip numbers: what a threshold may take from their mean, against the noise that it saves (after SW-W, ToPL).
 
 Contract: clipping is of the top alone, and `excess` is what it takes from each value.  What it may take is never the

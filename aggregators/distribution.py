@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The distribution of a number from Square Wave reports: EM in time linear in the cells, EMS, and SW-W for thresholds.
 
 Contract: `em` climbs the likelihood from the uniform distribution, th* = M'(counts / M th), and stops when the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What reports of Square Wave say of a distribution, and how surely: the likelihood, weighed against how smooth
 distributions of each kind are, and a standard error that holds what smoothing takes away.
 

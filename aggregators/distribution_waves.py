@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The matrices of Square Wave as what they are, a constant and a band: products in time linear in the cells.
 
 `Buckets`  bucketised first (B-R), as `SW` reports: M[j, i] = p if i <= j <= i + 2 reach, else q

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The expected error of a method before any round: closed forms for schedules that depend on no answer, and
 how an error changes with the mechanism.
 

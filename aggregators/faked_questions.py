@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The question of a stream whose rounds have fake reports: its mechanism, or the chooser's among those that take fakes.
 
 Contract: without fakes the measure's own question; a function of what is declared.  The chooser compares mechanisms

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Local hashing whose number of cells was chosen for a central target (SOLH): its name, and the question it stands for.
 
 Contract: the name says the number of cells, so that a plan, a method's setting and a release of it mean one question.

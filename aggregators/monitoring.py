@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Event monitoring: on which side of a threshold a statistic is, and how sure that is.
 
 Contract: a function of what releases say, so that it costs no privacy and every subscriber could work it out: of the

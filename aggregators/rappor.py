@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decoding RAPPOR's cohorts: which of many values are there, and how frequent are they.
 
 Library only: no stage and no verb imports it, since streams take the unbiased estimate; whoever counts RAPPOR's reports

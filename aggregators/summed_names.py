@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions whose reports are added up in the mixing zone: the name of one, and the question it stands for.
 
 Contract: the name says everything but the domain and the epsilon, so that a plan, a method's setting and a release of

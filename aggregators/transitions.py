@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A state machine whose table says which state may follow which: for tasks, periods, rounds and hold-outs.
 
 Contract: whoever asks for a step that the table does not name gets a TransitionError, and nothing has changed.  Steps

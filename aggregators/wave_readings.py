@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Estimates of any average over users from Square Wave reports: unbiased, linear, with their errors.
 
 Contract: with M the chances of reports, `left_inverse` is a K with K M = I, so that K shares are unbiased frequencies

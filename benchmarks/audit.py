@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How fast the auditor judges, and what it holds: `python -m benchmarks.audit`.
 
 Users in two raw partitions each say something in every period, w = 20, d = 16; LBU asks everybody in each period and

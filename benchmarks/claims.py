@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What it costs a release to claim what its window is worth: `python -m benchmarks.claims`.
 
 Each row is one stream of GRR over 16 values (epsilon 1, w = 10, delta 10^-8, a tenth of the reports corrupt): the mean

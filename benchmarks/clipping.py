@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a clipping threshold that is found gains, by kinds of amounts: python -m benchmarks.clipping --method lbu
 
 For each kind the root mean squared error of `clip = "found"` over that of "declared", how often two standard errors

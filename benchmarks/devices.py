@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A round folded by the guards of a million users: who answers, booked and listed by row.
 
 65 536 slots (the most there can be), w = 20.  Population division asks one slot in 20 each period, budget division asks

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """EM and consistency beside dp-cont, the code of ToPS's authors, which is run from wherever it was fetched to.
 
 `python -m benchmarks.dp_cont PATH` prints these rows; PATH: a checkout of github.com/dp-cont/dp-cont. It wants the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a filter over the values of horizons would gain, against plain least squares and against LPU with its filter.
 
 `python -m benchmarks.horizon_filter kinds 512 1 1 1e6` has, for T periods, s changes, d values and n users, the mean

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The filter behind horizons with few users, each of whom is followed: what is asked of them is the product's own.
 
 `python -m benchmarks.horizon_people 64 2 4 800` has, for T = w periods, s changes, d values and n users, on each kind

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What queries say of sums over a horizon's releases, by what its users are divided for, and how large the errors are.
 
 `python -m benchmarks.horizon_sums` prints, for each goal of `for`, the standard error of a period, and that of sums

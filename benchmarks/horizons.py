@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where horizons of changes cross LPU: without a filter by exact variances, behind the filter by simulation.
 
 `python -m benchmarks.horizons lpu` prints the ratio of variances of SaO2 and LPU on one bit, and more bits;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m benchmarks.idle`: what a deployment costs while little or nothing happens, and when a release comes.
 
 Contract: a broker and a worker of all zones, as a user runs them, with many source and raw partitions.  CPU times are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m benchmarks.latency`: what a release waits for on the wall clock, hop by hop.
 
 Contract: a broker and a worker of all zones, as a user runs them, under the wall clock.  Each hop is the time between

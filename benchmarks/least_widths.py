@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How wide error bars must be at rest if they hold a fluctuation: python -m benchmarks.least_widths
 
 For each fluctuation (its variance over that of a period's answer) and number of values that move alike: how well 400

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optimized local hashing against pure-ldp and multi-freq-ldpy: reports per second, keyed randomness included.
 
 Fair to the peers as in oracles.py: Python integers, reports in a list.  They draw a fresh seed for every report and

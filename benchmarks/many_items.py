@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a release of 65 536 items costs publish: CPU of the answer, the state and the release, and the state's size.
 
 `python -m benchmarks.many_items` prints milliseconds of CPU beside those of the adaptive filter that follows a tenth of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a figure is taken and how a row is printed.
 
 Contract: contenders of one row take turns in one process, and each is given its best time of several; no figure is ever

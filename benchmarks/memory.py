@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prints how many MB the memory of this process rises by, at its peak, while OUE at d = 1024 makes 100 000 reports.
 
 To be run in a fresh process: `python -m benchmarks.memory`. The reports themselves, 12.8 MB, are counted.

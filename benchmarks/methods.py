@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What methods cost a server, and a pipeline: `python -m benchmarks.methods`.
 
 1. A publish decision at d = 1024: all that a method does in a period (questions, answers, release, the filter with it),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What mixing is worth: how long one claim takes that nothing is cached for, and one that is.
 
 A claim is a three-digit epsilon of a million reports at delta 10^-8.  No peer is in the table: the code of the papers

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers: reports per second of the mean mechanisms and Square Wave, EM against dense matrices.
 
 Fair to the dense EM: the same loop, NumPy's matrix product on as many threads as it takes (they wait for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frequency oracles against pure-ldp and multi-freq-ldpy: reports per second, keyed randomness included.
 
 Fair to the peers: the calls their documentation shows, on values of the type they are fastest with (Python integers,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Raw blocks to releases on the embedded runtime, and what a newcomer waits for: `python -m benchmarks.pipeline`.
 
 LPU, then LPA: a million users each say something in each of 20 periods, w = 20, d = 16.  The

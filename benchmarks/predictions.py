@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `murmurate plan` predicts beside what runs then have: python -m benchmarks.predictions sin
 
 Every method on a stream of LDP-IDS (n = 200 000, T = 800, epsilon = 1, w = 20): standard errors with the filter and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queries: a file of releases read into an index, and answers from 2^20 periods.
 
 Files are read from the page cache, once each time; the index of 2^20 periods is what a replay of as many gives.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Users a second of one core's time through `perturb`: of questions over several words, and of mechanisms of one code.
 
 `python -m benchmarks.questions` prints the first; `python -m benchmarks.questions TREE` also the ratio of every

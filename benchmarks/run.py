@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make bench`: one table of figures, targets and peers, all from one run. Wants the environment of run.sh."""
 
 import os

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The benchmarks, in an environment of their own (build/bench) that holds the peers: `make bench`.
 # PY names the Python it is made with; the default is the one of .venv.
 set -eu

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What sessions of a million users take: node answers a second through DeviceArray, bytes of state and of snapshots.
 
 `python -m benchmarks.session_states [USERS]` opens a horizon of 128 periods for users of 16 values and 8 changes at

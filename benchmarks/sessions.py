@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers of nodes a second of one core's time, keyed words included, and reports counted.
 
 `python -m benchmarks.sessions` takes level 0 of 128 periods (64 nodes), 16 coordinates, 8 changes that lie anywhere and

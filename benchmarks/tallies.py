@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tallies: what aggregate makes of counts and publish of tallies, in messages and in blocks: `python -m
 benchmarks.tallies`.
 

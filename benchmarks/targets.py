@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a central target takes at start, and a window whose rounds answers decide: `python -m benchmarks.targets`.
 
 Seconds of one core's time, each in a state without any cache; then the gain, as the chooser sees it, and how far the

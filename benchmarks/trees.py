@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trees: discrete Laplace noise from keyed words, and consistent noise of 65 536 leaves beside a float version of it.
 
 Fair to the float version: it takes its noise by a logarithm from one word of the same keyed words a node, and its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports a second of one core's time, of every mechanism for sparse vectors: keyed randomness and estimates included.
 
 `python -m benchmarks.vectors` prints, for vectors of signs with 8 of 1 024 items at epsilon 1, the rates of client and

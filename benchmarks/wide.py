@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values of several words through perturb: raw blocks taken, a period frozen, everybody's report made and packed.
 
 Sets of at most 8 of 1024 items, padded to 4, by OLH; rows of 8 attributes, two of them told, by GRR; strings of 48

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes over the wire: bytes of blocks per second each way, and JSON events per second to coded columns."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The [kafka] table: where the brokers are, who we are to them, and what protects the connection.
 
 Contract: what a login needs is there, and a certificate or token that no connection would use is refused.  No secret

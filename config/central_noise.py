@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How large the noise of a central stream is: of a node, of a period, of a stretch; and whether whole numbers hold it.
 
 Contract: standard deviations are those of what is drawn, in the unit in which a figure is shown; stretches are by the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What errors to expect of a central stream's sums, by its tree and by others: `murmurate plan`.
 
 Contract: errors are exact, for the noise alone: root mean squares over where a stretch begins, in units in which a

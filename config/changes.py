@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may change in a deployment that runs: each difference is free, makes a new revision of a stream, or is refused.
 
 Contract: whatever is a frozen fact of the plan (ARCHITECTURE rule 5), a topic's shape, or folded again by a recovery is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether so many users give a stream's rounds the reports that a release needs: by the plan and their number alone.
 
 Contract: users fall into slots by chance, so a round is expected to have so many reports, and hardly ever five standard

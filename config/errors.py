@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is wrong with a deployment file: each mistake as key, found, allowed, and the errors that carry them.
 
 Contract: a mistake never shows a secret, a password, or what stands where a table should be.  Not here: how pydantic's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a deployment's central streams promise, in words and as data: a part of `murmurate check`.
 
 Contract: as explain.py.  Every figure is worked out from the plan by the code that draws the noise or measures it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a method of horizons asks of users, in words.
 
 Contract: a function of the options.  Not here: everything else that `check` says of a stream (explain.py).

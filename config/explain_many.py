@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a stream of very many items costs, in words: what its releases list, its tallies, and how much must be found.
 
 Contract: as explain.py.  How large a figure must be to be more than chance is worked out from the exact variance of the

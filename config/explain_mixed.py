@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the mixing adds to a deployment's promise, in words and as data: against whom, how much, and what takes it away.
 
 Contract: every figure is a certified claim for the smallest batch that is released; larger batches have less.  Not

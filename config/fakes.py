@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What fake reports of the mixing zone ask of a deployment: mistakes in words, one line each.
 
 Contract: no more fakes than the smallest batch has reports; streams of plain frequencies, whose mechanism takes fakes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds of values a key of the deployment file takes: what is allowed, in words, as a check and as JSON Schema.
 
 Contract: `Annotated[int, WholeNumber(2, 10)]` reads a value or says what is allowed in one sentence; the same sentence

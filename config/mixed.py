@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a central target makes of a stream: which question its devices are asked, at the local epsilon that keeps it.
 
 Contract: a function of the file alone.  The smallest batch that is released keeps the stream's part of the target, of

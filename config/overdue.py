@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a stream's newest release is overdue: the bound by which alert rules, `status` and `/readyz` go.
 
 Contract: three periods and the lateness.  A release comes when its period has ended and late events have had their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the stages need to know of a deployment: plain values, worked out once from the file and checked.
 
 Contract: two files that promise the same give the same plan; a stream's `config` digest changes with anything that

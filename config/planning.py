@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a checked Deployment to the Plan that stages consume: w, slots, limits, and a digest of what releases mean.
 
 Contract: two deployments that promise the same give equal plans; a stream's `config` changes with anything that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the table of a central stream to its plan: tree, epsilon, and a digest of what its releases mean.
 
 Contract: as planning.py, which plans the local streams.  But a central stream's `config` keys its noise as well, and

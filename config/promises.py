@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables that say what is promised: [privacy] to users, [privacy.mixed] against all but the mixing zone, [curator].
 
 Contract: numbers in their ranges; an epsilon in micro-nats is never more than was said.  Not here: what the tables of a

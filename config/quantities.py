@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantities of the deployment file: epsilon, shares, durations, the window, and how long a value is carried.
 
 Contract: epsilon and shares become whole millionths exactly as they were written; a duration becomes milliseconds.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Example deployments and events that fit them: what `murmurate init` writes.
 
 Contract: the same plan gives the same bytes, by a fixed formula (SHA-256 of user and step; no chance).  800 users over

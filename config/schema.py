@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON Schema of the deployment file, from the class that reads it: for editors and other people's checks.
 
 It says what types and ranges can say. What keys owe each other, such as shares that add up, only `murmurate check`

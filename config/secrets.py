@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The secrets of a deployment: from files, from the environment, or made here for a run that leaves nothing behind.
 
 Contract: a secret is 64 hexadecimal digits (32 bytes), as `openssl rand -hex 32` prints them, in a file or a variable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The deployment file as a class: one promise to users, who they are, time, Kafka, secrets, and the streams.
 
 Contract: a Deployment that is built can be planned: what its keys owe each other was checked, and every mistake was

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A change of values at an instant, as the config record says it, and a file beside it: before the change, or after.
 
 Contract: a file agrees with a record whose change is to come if it has the new values and, in [until], those before

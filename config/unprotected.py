@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streams without local protection: what a deployment file has to say before there are any, and what is said of them.
 
 Contract: reports of such a stream show their values to whoever reads them; only the sums that the mixing zone hands on

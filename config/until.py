@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What held before a change of values, and until when: the table [until] of a deployment file.
 
 Contract: a file with this table holds both values of whatever changes, the new one in its place and here the one that

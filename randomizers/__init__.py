@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything a device needs to answer a question privately, and what a server needs to read the answers.
 
     from murmurate.randomizers import OUE, Key

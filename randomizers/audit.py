@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check the claimed epsilon of a question or mechanism: exactly, from its law, and by measuring the reports it sends.
 
 `audit_exact`  over all inputs and outputs, in Fractions: ratio <= e^epsilon, the same reachable reports for every

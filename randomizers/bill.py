@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The price of an answer, as devices book it: a device computes it from the question, and a server never says it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact confidence bounds of a binomial proportion (Clopper and Pearson 1934), without SciPy.
 
 Contract: `upper(k, n, alpha)` is the p at which at most k hits of n have probability alpha, `lower` the one for at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups of users: each user answers one of several questions, which is drawn at random and named in the report.
 
 Contract: the branch is drawn by the keyed PRF under a purpose of its own, from integer weights and no value; its number

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which candidates a set of items holds: items themselves, or sets of items of which it holds all.
 
 Contract: `sizes` and `pick` give for arrays what `of` gives for one set; candidates are numbered from 0 in rising

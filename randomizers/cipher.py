@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """AES-128 of whole blocks, or an error: what keyed randomness is made with.
 
 Contract: it fails closed.  A cipher that cannot be used, fails, writes too little, gives a wrong known answer or

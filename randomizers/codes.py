@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What everything that takes codes below d checks: its domain, values, one user's value, and reports.
 
 Contract: what passes fits the mechanism; what does not raises, and no message shows a value.  Not here: what a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The client-side guard: answers a round at most once and always with the same bytes, and refuses what would overspend.
 
 Contract: whether a user answers depends on the rounds folded and on nothing else: never on a value (ARCHITECTURE rule

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The guards of all users of one raw partition, for one stream: decisions by slot, reports in one array.
 
 Contract: that of one device (device.py), vectorized over users: the same bytes.  Whether users answer depends on their

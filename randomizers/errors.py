@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the library refuses, one class per thing a caller would handle differently. No message holds a user or a
 value.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A question to whose reports the mixing zone adds fakes: devices answer as without them, and estimates take them out.
 
 Contract: reports, prices and laws of users are the mechanism's, byte for byte, and so is the blanket, which holds with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fake reports of a mixing zone: drawn uniformly from all reports there are, and how estimates take them out again.
 
 Contract: `fake_reports` gives reports that `malformed` accepts.  Every one is equally likely, but for one fake in 2^105

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The decision whether a question is answered or refused, which one device and an array of devices share.
 
 Contract: a decision depends on terms, ledger and question, and is the same for every user of a slot.  The price of an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pseudonyms of users, and the partition, stream and slot that follow from a pseudonym and a key.
 
 Contract: a pseudonym is the first 16 bytes of HMAC-SHA256(pepper, lp(deployment) user), lp(x) = 4 little-endian bytes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opened randomness: words by the lane, from a derived key, users and values.
 
 Contract: MAC and words as defined in randomness.py; the same words whatever the size of a lane.  A key never leaves.

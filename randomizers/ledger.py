@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The privacy budget that every slot of one stream has spent, in integers, and the one routine that decides.
 
 Contract (ARCHITECTURE section 5.12: I1, I2, I3, I8): under budget division the charges in *every* w consecutive periods

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract of every mechanism: an immutable local randomizer, both halves in one class.
 
 Contract: for all values x, x' and reports y, P[y|x] <= e^epsilon P[y|x'] in exact arithmetic (`law`), and every

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of bits and rows of small integers as uint8 arrays of constant width, and column sums of packed bits.
 
 Contract: cell v of a bit row is bit v mod 8 of byte v // 8 and bits past the domain are zero; integers are

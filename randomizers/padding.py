@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Padded sampling: one candidate of a set is sampled, after dummies pad the set to L, so that each has probability 1/L.
 
 Contract: **no code is drawn with a probability above 1/L**, whatever the set.  There are codes for d candidates and L

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions with a pool of hash functions, which are others in every round.
 
 Contract: the pool's functions follow from the round's digest (frequency/hashing.py); `of_round` gives the question with

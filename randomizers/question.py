@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract of every question: a round asks it, a device answers it, a server counts and an auditor enumerates it.
 
 Contract: for all values x, x' and reports y, P[y|x] <= e^epsilon P[y|x'] in exact arithmetic (`law`), over values of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keyed randomness: the only source of chance that may touch a report.
 
 Contract: words are a pseudorandom function of (secret, deployment, round, mechanism, purpose, user, canonical value):

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Restore a device, or an array of devices, under changed frozen facts: closed until the longest window has passed.
 
 Contract (ARCHITECTURE rule 5): no question is answered about a period that begins before `opened_ms`, or the end of the

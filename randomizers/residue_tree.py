@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shape of a tree over the periods of a horizon: which stretches of change a level tells, and when it reads values.
 
 Contract: geometry only.  Steps 1 to T are the periods of a horizon; step 0 stands before it, where every value is zero.

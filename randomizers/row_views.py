@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Views of rows: some attributes unchanged (a marginal), or every attribute at a coarser resolution (a level).
 
 Contract: that of every view (views.py).  Cells are numbered in mixed radix, the first attribute most significant; none

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reading of specs: the fields of a table, and lists, before anything is built of them.
 
 Contract: what does not fit is a ParameterError of one line.  Not here: what fields mean (registry.py,

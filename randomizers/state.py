@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The format of every state and snapshot: named arrays and facts as bytes, and back, in one piece or many.
 
 Layout: b"MURMFLOW", u32 header length, header (JSON: layout, kind, form, facts); for each array u32 length, JSON [name,

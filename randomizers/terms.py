@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The privacy promise to users, as frozen facts: one epsilon in one window, and each stream's fixed part of it.
 
 Contract: terms that could spend more than epsilon cannot be built; the facts of two terms can be compared name by name.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Probabilities as integer levels, so that what decides is exact.
 
 Contract: epsilon is a whole number of micro-nats; `exp_floor` is a Fraction below e^epsilon and within 2^-180 of it;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shape of a tree over leaves in a row: which node lies above which, and which nodes add up to a stretch.
 
 Contract: geometry only.  A tree has one root, `levels` levels (1 = leaf, `levels` = root) and fanout^(levels - 1)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mechanism applied to a view's code: the question where values are more than one code, or numbers are clipped.
 
 Contract: the view maps a value to a code, and the mechanism reports the code as if that were the value: reports and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Views: public functions from a value to one code, which is what a mechanism reports.
 
 Contract: a code is a function of the value alone, whoever holds it (except where padding.py samples it), so a view has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers weighted by a public number: how much of the number's sum belongs to the holders of each value.
 
 Contract: the number is sent in the clear after the report, in whole quanta; the promise protects the private value of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many small cases of one fact in one test: what pytest does for a test of its own takes longer than most of them.
 
 Contract: `@every("d", [2, 3])` says what `@pytest.mark.parametrize("d", [2, 3])` does, but is one test, in which the

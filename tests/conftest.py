@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hypothesis draws the same examples every time in `make test`, so that a build says something about the change it is
 of, and no more than 40 where a test does not say how many; `make audit` has all these tests once more with fresh ones
 (profile `fresh`).  Where tests run in several processes, each begins with its part of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The golden record: what every mechanism reports and every digest is, for fixed keys, users and values.
 
 Contract: the same code gives the same record.  For each mechanism, at several domains, claims and parameters: its

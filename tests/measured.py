@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measures of so many codes, and what they make of a decision: for tests that care for a mechanism alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every sentence that a user is told about mixing stands where the census says, and names tests that there are.
 
 The census is the last table of docs/MIXING.md.  A file that speaks to users of what mixing is worth must be in it.

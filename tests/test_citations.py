@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever code and pages cite stands in this repository: rules, sections, errata, pages, headings and files.
 
 Contract: a citation of docs/ARCHITECTURE.md is "ARCHITECTURE rule 9", "ARCHITECTURE sections 5.3 and 5.4" or

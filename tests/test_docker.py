@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `murmurate init` writes for Docker, Prometheus and Grafana names real commands, options, metrics and files.
 
 No Docker engine is needed; Prometheus' own reader of rules is asked in `make faults`.
@@ -133,7 +134,7 @@ def test_the_build_of_a_clone_is_of_services_that_there_are() -> None:
 def test_the_image_takes_what_the_wheel_is_made_of() -> None:
     lines = (ROOT / "docker" / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
     kept = {line[1:] for line in lines if line.startswith("!")}
-    assert {"agents", "aggregators", "config", "murmurate", "randomizers", "topics", "pyproject.toml"} <= kept
+    assert {"agents", "aggregators", "config", "front", "randomizers", "topics", "pyproject.toml"} <= kept
     assert all((ROOT / name).exists() for name in kept)
     assert "HEALTHCHECK" in (ROOT / "docker" / "Dockerfile").read_text(encoding="utf-8")
 

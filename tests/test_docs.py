@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages are true: what they name exists, every record, topic and stage is described, each drawing has its table."""
 
 import ast
@@ -15,7 +16,7 @@ from murmurate.agents.cli.main import VERBS
 from murmurate.agents.cli.main import command as front
 from murmurate.aggregators.measures.registry import KINDS
 from murmurate.aggregators.methods.options import OF_FILTERS, OF_ONE
-from murmurate.aggregators.methods.registry import NAMES, kind_of
+from murmurate.aggregators.methods.registry import kind_of, names
 from murmurate.config.settings import Deployment
 from murmurate.topics.codec import MESSAGES
 from murmurate.topics.names import STAGES, TOPICS
@@ -28,6 +29,7 @@ PAGES = (
     "docs/DATA_MODEL.md",
     "docs/MECHANISMS.md",
     "docs/MIXING.md",
+    "docs/PLUGINS.md",
     "docs/PRODUCING.md",
     "docs/SUBSCRIBING.md",
     "docs/THREATS.md",
@@ -37,14 +39,14 @@ PAGES = (
 )
 OURS = (
     "CONTRIBUTING.md", "docs/ACCESS.md", "docs/ARCHITECTURE.md", "docs/DATA_MODEL.md", "docs/MIXING.md",
-    "docs/PRODUCING.md", "docs/SUBSCRIBING.md", "docs/THREATS.md", "docs/TREES.md",
+    "docs/PLUGINS.md", "docs/PRODUCING.md", "docs/SUBSCRIBING.md", "docs/THREATS.md", "docs/TREES.md",
 )  # fmt: skip
 EVERY = (*PAGES, "docs/METHODS.md", "docs/OPERATING.md")
 STALE = r"not (yet )?built|is not there yet|only \w+( and \w+)* exist|no command (does|can)"
 """What a page says that speaks of an unfinished house: true when it was written, and hardly ever when it is read."""
 LABELS = {"murmurate fingerprint"}
 """What reads like a command and is hashed."""
-FOLDERS = ("agents", "aggregators", "config", "murmurate", "randomizers", "topics", "tools", "benchmarks", "tests")
+FOLDERS = ("agents", "aggregators", "config", "front", "randomizers", "topics", "tools", "benchmarks", "tests")
 KAFKAS = {"max.message.bytes", "message.timestamp.type", "isolation.level", "connections.max.reauth.ms"}
 EXTENSIONS = r"\.(py|md|toml|jsonl?|sh|html|js|css|png|npz|npy|csv)"
 
@@ -131,7 +133,7 @@ def defined(dotted: str) -> bool:
     """Whether `module.function`, `Class.method`, or `murmurate.package.module` exists."""
     first, *rest = dotted.split(".")
     if first == "murmurate":
-        places = [ROOT.joinpath("murmurate", *rest), ROOT.joinpath(*rest)]
+        places = [ROOT.joinpath("front", *rest), ROOT.joinpath(*rest)]
         return any(place.is_dir() or place.with_suffix(".py").is_file() for place in places) or rest[-1] in members()
     for name in rest:
         if name not in members().get(first, set()):
@@ -269,7 +271,7 @@ def test_every_method_and_option_has_its_row_and_no_other() -> None:
     rows = [line.split("|") for line in page("docs/METHODS.md").splitlines() if line.startswith("| `")]
     methods = [name for row in rows if len(row) == 7 for name in re.findall(r"`([^`]+)`", row[1])]
     options = [name for row in rows if len(row) == 5 for name in re.findall(r"`([^`]+)`", row[1])]
-    assert sorted(methods) == sorted(NAMES)
+    assert sorted(methods) == sorted(names())
     written = {"goal": "for"}  # what a file calls it; the number of users is the file's own
     assert sorted(options) == sorted(
         written.get(option, option) for option in (*OF_ONE, *OF_FILTERS) if option != "users"

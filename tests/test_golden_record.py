@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What mechanisms report and what every digest is stays as it was, byte for byte: the golden record."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The README's examples are true: its Python runs as a doctest, its commands exist."""
 
 import doctest

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Make sure that the browser tests find a Chromium: one that is here, else Debian's package where it can be installed.
 set -eu
 for name in "${MURMURATE_CHROMIUM:-}" chromium chromium-browser google-chrome google-chrome-stable; do

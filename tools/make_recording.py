@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Make the bundled recording: which screen of a shopping app 60 000 people are on over a day with a sale at noon.
 
 Contract: the same arrays on every machine, and the same bytes where zlib is the same: chance comes from a counter and

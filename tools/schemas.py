@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write topics/schema/NAME.schema.json from the classes: python tools/schemas.py (a test compares)."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is on the wire, as data: topic names, messages, blocks, events. No I/O. docs/WIRE.md says it byte for byte.
 
 `names`     the topic table: key, cleanup, retention, zone; `topic("shop", "raw")`

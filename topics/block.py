@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The block codec: the unit on the wire for raw rows, reports, batches and many counts. Layout in docs/WIRE.md.
 
 Contract: 64 bytes of header, then columns; a block holds at most 512 KiB; decoding copies nothing and gives read-only

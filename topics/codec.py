@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages to bytes and back, and which of the two kinds of record some bytes are.
 
 Contract: `decode(encode(m)) == m`; whatever bytes arrive, `decode` gives a message or raises a WireError that says

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of a config record: its keys, its values, and what holds before a change.
 
 Contract: frozen, like every part of a message.  Not here: the record itself (messages.py).

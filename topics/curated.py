@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the curator says of the periods of central streams: noisy sums, and which tree their noise belongs to.
 
 Contract: whatever stands here may be known by everybody.  Not here: exact sums, which never leave the edge (block.py).

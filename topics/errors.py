@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the wire refuses, one class per cause. No message holds a user, a pseudonym or a value."""
 
 from murmurate.errors import MurmurateError

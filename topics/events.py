@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Single JSON events to columns: what the door does with an application's topic before it pseudonymises.
 
 Contract: each record is parsed by itself (joined, one could swallow its neighbour), and gives one row, one refusal,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fields of an event that no JSON parser takes: who and when, whatever stands in the value.
 
 Contract: of a frame that a strict parser reads, each pointer finds the same text or number as there.  Of any other, a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The row of one name in a table of the newest releases: flat, for sinks that keep one row a key.
 
 Contract: everything in a row stands in the release that it names by stream, t and revision; the key is the canonical

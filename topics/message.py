@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every JSON message shares: strict frozen fields, a schema tag, and one canonical form in bytes.
 
 Contract: equal messages have equal canonical bytes: UTF-8 JSON, keys sorted by code point, no white space, no key

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control records that stages exchange besides blocks. Frozen, versioned; `codec` reads and writes them.
 
 Contract: a round says everything a device needs and holds no instant, host or broker setting, so its digest is the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The topics as data: what each topic carries, for how long, and which zone reads it.
 
 Contract: every topic of a deployment is `{deployment}.{name}` with a name from `TOPICS`, so provisioning, ACLs and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON pointers (RFC 6901), compiled once: where an event keeps its user, time, value and stream."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a release says of its promise: to users who randomize their own reports, or of a central stream.
 
 Contract: the two are never in one release, and never added.  Not here: the release around them (release.py).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clock of several doors at once, while nothing comes to them.
 
 Contract: it says the same as a progress record for each of these source partitions.  It is true whoever says it, so it

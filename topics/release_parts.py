@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a release is made of: names and their figures, tables, reports, promises, and the noise of central sums.
 
 Contract: estimates and errors, and only they, are rounded to six places.  Not here: the record (release.py).

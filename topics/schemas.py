@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON Schemas of everything in JSON, from the classes that read it; `tools/schemas.py` writes them down."""
 
 from collections.abc import Mapping

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which slots a round asks: all of them, or a bitmap. Users hash to slots; a round never lists users.
 
 Contract: one set of slots has one form. All of them is written "all"; any other set is the base64url text, without

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The instant of an event: RFC 3339 text or epoch milliseconds to milliseconds since 1970, and back to text.
 
 Contract: strict. A date without a zone, a week date, a second 60 or a day that does not exist is refused; so is an

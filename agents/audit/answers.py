@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A contributor's answer to a round as it stands in `reports`, and what it lacks or has too much.
 
 Contract: shares no code with stages.  For every target the multiset of reports that must be there is compared with the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may answer a round, worked out from `rounds` alone: slot by slot and window by window, in arrays over the slots.
 
 Contract: shares no code with ledger, guard and sessions.  A round that does not fit the deployment may be answered by

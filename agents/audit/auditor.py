@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The auditor: recomputes from the logs, as they grow, who had to answer what and what was made of it, and compares.
 
 Contract: it shares no code with ledger, Device or stages; it holds the edge's keys and takes `raw`, `rounds`,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A second opinion on every answer of a run: were there ever more reports than the promise allows?
 
 Contract: shares nothing with the ledger.  It follows `rounds` and counts, slot by slot and window by window, who may

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The audit of central streams as their logs grow: exact sums from the events anew, then what the curator made of them.
 
 Contract: a partition's sums of a period must be those of the events that were in time, each period said once and in

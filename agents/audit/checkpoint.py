@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The auditor's checkpoints: all that it knows, sealed, in one file of a folder that belongs to it alone.
 
 Contract: a checkpoint is written whole or not at all, so that a kill at any moment leaves the last one.  It holds

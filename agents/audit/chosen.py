@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The threshold of a central stream, chosen a second time: from the exact sums of a hold-out and the key.
 
 Contract: shares no code with the curator and its noisy max.  Against a candidate count its cost (the float slope times

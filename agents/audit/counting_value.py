@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of a user's events counts in a period, and how long its value stands: a second derivation, by arrays.
 
 Contract: shares no code with the stages.  Of several events of a period the last (or first) counts by (time, value); a

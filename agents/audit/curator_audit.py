@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the curator said of one central stream, recomputed: every noisy sum and every threshold, tree by tree.
 
 Contract: shares no code with stages and trees.  Each period is curated once, in order, from the stream's start on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exact sums that a raw partition must have said of a central stream, period by period, from its events anew.
 
 Contract: shares no code with stages.  An event counts if it was in time, has a value, and is among the first so many of

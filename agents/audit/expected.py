@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reports that a contributor must have sent for a round: everybody's, many at a time, from the key and raw values.
 
 Contract: shares no code with devices and stages; a report is the question's own of the user's value under the keyed

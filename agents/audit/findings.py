@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an audit looks at and what it finds: the extent of the logs, the counts of violations, records as they decode.
 
 Contract: a finding names a round, a contributor and a target, never a user.  Not here: the comparison (auditor.py), the

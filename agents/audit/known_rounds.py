@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which rounds can be judged: those of which it is known who had to answer, and of which everything is still there.
 
 Contract: where the logs do not go back to their beginning, a stream's rounds are judged from the first period on whose

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The audit of local streams as their logs grow: who had to answer what, and what they sent.
 
 Contract: findings follow from what the logs hold, not from how reading them was interleaved.  An answer is judged when

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an audit of local streams has to remember, as one nested value for a checkpoint, and back.
 
 Contract: an audit that goes on from its state finds what one finds that never stopped.  What follows from other parts

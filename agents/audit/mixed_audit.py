@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the mixing zone and the tallies made of the answers, sub-batch by sub-batch, as the logs grow.
 
 Contract: a sub-batch is compared once its seal, its tally and the answers of all who count are there, or when nothing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nested values of whole numbers, text, bytes and arrays as facts and named arrays, and back.
 
 Contract: what comes back is equal, lists, tuples and keys of every kind included; arrays are the reader's own.  Not

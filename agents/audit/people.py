@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who was there and what they said, as far as `raw` shows: users of a stream at one raw partition, and their values.
 
 Contract: shares no code with the door, the devices and the stages.  Arrays over users, in the order in which they came;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Multisets of reports as sorted numbers of 64 bits, which are compared at once.
 
 Contract: reports of at most 8 bytes are their numbers.  Of longer ones a number is a keyed hash that is strongly

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One sub-batch, counted again: its seal and its tally against the reports of those who count.
 
 Contract: shares no code with stages.  What has been found right is forgotten; what comes after that belongs to nothing.

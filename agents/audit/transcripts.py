@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What users had to tell in their sessions, told a second time: from raw values and the key, level by level.
 
 Contract: shares no code with devices and their sessions.  Of each horizon it keeps who belonged to its population in

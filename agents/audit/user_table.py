@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The auditor's own table from pseudonyms to rows: many at a time, in memory that grows with the users alone.
 
 Contract: a pseudonym keeps the row of its first appearance; rows count from 0.  An open-addressing table of rows, of at

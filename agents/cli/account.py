@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate account`: what shuffling is worth for one mechanism, by every bound there is; as a table, as JSON.
 
 Contract: what it prints follows from the mechanism's own chances, the number of reports and of fakes, and delta.  The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a running deployment's topics say about its config, held against a file: the frozen facts and config digests.
 
 Contract: topics and state are read and nothing is written.  The digests say that a stream's config is another one, and

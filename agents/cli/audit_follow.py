@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate audit ledger --follow`: the auditor as a worker of the edge zone, what it says while it goes on.
 
 Contract: at most 80 columns; one line that is rewritten on a terminal, else one every ten seconds; each new kind of

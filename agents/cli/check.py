@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate check`: what a deployment file promises, in words; and what it would change in a deployment that runs.
 
 Contract: no secret is shown.  Without --against nothing is contacted and no secret is read; with it, the secrets that
@@ -14,7 +15,8 @@ import orjson
 
 from murmurate.config.changes import Change, compare
 from murmurate.config.errors import ConfigError
-from murmurate.config.explain import COLUMNS, explain
+from murmurate.config.explain import explain
+from murmurate.config.explain_streams import COLUMNS
 from murmurate.config.loader import FILE, load
 from murmurate.config.planning import plan
 from murmurate.config.settings import Deployment

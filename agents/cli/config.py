@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate config apply`: change values of a deployment that runs, from an instant on, during a rolling restart.
 
 Contract: says in words what changes and from when.  The file has the new values; the table [until] with the values

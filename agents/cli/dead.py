@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate dead`: what could not be read, why and where it stands; and a second chance for records of source topics.
 
 Contract: a dead letter shows reason, topic, partition and offset, never what the record says.  Lines of at most 80

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate demo`: the bundled recording through every stage, with a live page beside it."""
 
 from __future__ import annotations

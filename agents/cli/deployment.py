@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every verb that talks to brokers begins with: the deployment, its plan, a client; and how such a verb ends."""
 
 from __future__ import annotations

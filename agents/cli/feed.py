@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate feed SOURCE`: a recording into a source topic on Kafka, with its own clock. The only verb that writes to
 live topics.
 """

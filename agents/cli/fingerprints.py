@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fingerprints of a deployment's secrets, from the secrets that can be read here and from lists made elsewhere.
 
 Contract: a list is what `murmurate keys fingerprint` prints, or the file that `murmurate keys new` writes: a line a

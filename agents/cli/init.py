@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate init`: a deployment file that works, events that fit it, what runs and watches it; overwrites nothing."""
 
 from collections.abc import Iterable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate keys`: make a deployment's secrets, show their fingerprints, and say which of them may be rotated.
 
 Contract: a secret goes to a file that only its owner reads, and nowhere else; fingerprints are all that is printed, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate mechanisms`: every oracle there is, with the size of its reports and its exact variance; as a table, as a
 picture.
 

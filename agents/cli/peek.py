@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate peek TOPIC`: what kinds of records a topic holds: headers, counts and control records.
 
 Contract: never a row.  Of blocks with rows or sums one sees the header, of a source topic that there is a record, of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Charts as SVG, without a library: curves over numbered steps or time, with a legend; light and dark like the page.
 
 Contract: a picture is a function of its charts, to the byte, so that one in docs/ can be made again and compared; 400

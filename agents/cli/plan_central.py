@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `murmurate plan` says of a central stream: trees by their noise, then whole methods for events that are given.
 
 Contract: a function of the plan and, with --like, of a recording, which stays in this process; no line is longer than a
@@ -14,7 +15,7 @@ from murmurate.agents.replay.sources import open_source
 from murmurate.agents.simulate.central_data import DeclaredEvents, EventData, RecordedEvents
 from murmurate.agents.simulate.central_methods import CentralMethods, central_methods
 from murmurate.config.central_outlook import CentralOutlook, advice, central_lines, central_outlook, figure, row
-from murmurate.config.explain import COLUMNS
+from murmurate.config.explain_streams import COLUMNS
 from murmurate.config.plan import CentralPlan, Plan
 
 COMPARED = "*"

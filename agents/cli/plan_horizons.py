@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `murmurate plan` says of horizons of changes: SaO2 beside LPU, LPA and LSP on the same promise.
 
 Contract: it compares, with figures, and recommends nothing; no line is longer than a terminal.  Not here: how the
@@ -12,7 +13,7 @@ from collections.abc import Iterator
 from murmurate.agents.simulate.horizon_outlook import HorizonOutlook
 from murmurate.aggregators.methods.horizon_errors import LONGEST
 from murmurate.aggregators.methods.horizon_levels import PAPER
-from murmurate.config.explain import COLUMNS
+from murmurate.config.explain_streams import COLUMNS
 
 
 def horizon_lines(said: HorizonOutlook, w: int) -> Iterator[str]:

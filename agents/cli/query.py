@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate query QUESTION`: how much, how often, what part over a stretch of time, and how sure that is.
 
 Contract: from released records alone: those on Kafka, a replay's releases.jsonl, or what a page's server has.  With

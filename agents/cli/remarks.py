@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `watch` says under a release, where it is worth a line: what the mixing is worth, and that rounds are too small.
 
 Contract: lines of at most 80 columns, a function of the releases so far.  Not here: when something is worth saying

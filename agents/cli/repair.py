@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate repair`: what to do where a deployment cannot go on by itself.
 
 Contract: each verb says what is lost before anything is done, and does it only when told to.  Not here: the verbs

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate repair clock`: set back doors whose clocks stand ahead.
 
 Contract: says first which they are and what cannot be mended, and does it only with --yes.  Lines of at most 80

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate repair skip-lost`: go on without events that their source deleted before they were read.
 
 Contract: says what is lost before anything is done, and does it only when told to.  Lines of at most 80 columns.  Not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate reproduce`: figures of the literature, and of our own, again, beside what they should be.
 
 Contract: a subcommand's seed decides all of its chance: the same seed prints the same.  Exit 1 if a figure is not

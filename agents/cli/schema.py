@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate schema`: JSON Schema of the deployment file and of everything in JSON that travels."""
 
 from typing import Any

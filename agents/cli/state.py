@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate state`: what stands in the state topics, and how a stage goes on where somebody else wrote there.
 
 Contract: nothing of what a state says is shown but how far it is.  Lines of at most 80 columns.  Not here: which record

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate status`: who works, how far each stage is, which rounds are open, what was released last.
 
 Contract: at most 80 columns.  Exit 0; 1 if something is wrong (a topic is missing, a stage has no worker); 3 if no

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate topics`: the deployment's topics on the brokers: make them, describe them, say who may do what.
 
 Contract: `create` may run as often as one likes, and exits 1 if something is wrong that it may not put right; nothing

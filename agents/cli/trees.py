@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate trees`: how far a sum over a stretch of leaves is off, by the shape of the tree; as a table, as a picture.
 
 Contract: exact variances of the discrete Laplace noise and of consistent leaves, no simulation, so that docs/TREES.md

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate worker`: the stages of one zone, or of all, on Kafka, until it is told to stop.
 
 Contract: whatever ends it is one log line that says what and where.  Brokers that are away are waited for; a worker

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """In-process logs: ordered records with offsets, that forget what nobody will read again."""
 
 from __future__ import annotations

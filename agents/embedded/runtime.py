@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The embedded runtime: every stage of a deployment on in-process logs, run until nothing moves. Deterministic.
 
 Contract: the same records in give the same records out, whatever the schedule and the faults; no clock, no threads, no

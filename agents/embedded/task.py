@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One stage instance with its logs: fold, flush, crash, recover. The same steps as on Kafka, without a broker.
 
 Contract: a flush is one transaction of outputs and a state record {marks, from, small, snapshot}; between snapshots

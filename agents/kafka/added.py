@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Source partitions that are added while a deployment runs: a place for each one's door, and who has announced itself.
 
 Contract: the state of the doors gets the partitions that it lacks, if the brokers let this worker add them; if not, one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The `config` record of `rounds`, read and compared before a worker joins anybody.
 
 Contract: a worker that differs reports its value and the record's, and stops: no group was joined, nothing written.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Config records that come while a worker runs: one that changes values at an instant, or takes such a change back.
 
 Contract: a worker whose file has only the values before a change goes on until the instant, by its clock, and ends with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All contact with Faust: an app for each stage that shares out its source partitions and delivers their records.
 
 Contract: one agent, raw bytes, nothing acknowledged before the Task says so, committed records only (which Faust does

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `murmurate config apply` writes: the next config record, with the instant from which its values hold.
 
 Contract: once, whoever else writes config records: 1. fence them, 2. read the record that holds, 3. write the next one.

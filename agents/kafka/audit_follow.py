@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The auditor as a worker of its own: pass after pass over the logs, with checkpoints, until it is told to stop.
 
 Contract: whatever kills it, the next one goes on from the last checkpoint and finds what one finds that never stopped.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The logs of a deployment as an auditor takes them, pass after pass, so that what goes on meanwhile is no false alarm.
 
 Contract: a pass looks at effects before their causes: 1. the marks of perturb and aggregate, 2. where tallies end,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is wrong with clocks, by what workers and doors have written: a line each, for `murmurate status`.
 
 Contract: a worker that runs is judged by its own record of how far its clock is from the brokers'; a door by the time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records for whoever looks at a deployment: several partitions at once, their last records, the newest states.
 
 Contract: in no group, nothing is written, nobody's place is touched.  What is read ends where the partitions ended when

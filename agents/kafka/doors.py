@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The doors of a worker: a Task for each source partition that is ours, and the wall clock that gives them ticks.
 
 Contract: a tick takes the clock first and the end of its source partition after it, so that everything that had come

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong between a worker and its brokers, by what the caller does about it."""
 
 from murmurate.errors import MurmurateError, UsageError

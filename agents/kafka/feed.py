@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A recording into a source topic, with the ticks of its own clock beside it: what `murmurate feed` does.
 
 Contract: the events keep their own times, and a tick covers exactly the events that a replay would have read by then,

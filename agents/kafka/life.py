@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The states of a Task's life, and the contract of observers of their changes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The logs that a Task reads itself: each by a reader of its own, but `rounds`, which a worker reads once for all.
 
 Contract: records come in the order of their log, from the offset asked for; some below it may come too, and the marks

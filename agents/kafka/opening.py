@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `topics create` writes into `rounds`: the config record that all workers compare, and where streams begin.
 
 Contract: once, whoever else does it at the same time: 1. fence them, 2. read what is there, 3. write the rest in one

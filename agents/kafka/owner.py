@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Tasks of one stage in this worker: opened when their partitions come, parked when they go.
 
 Contract: a Task runs only while its partition is ours by the group's word; whoever loses one stops writing, and if it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records of a Task that are folded and not yet committed: how many at once, and how long they may wait."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker's name is its own: whoever starts under the same one later goes on, and the earlier one ends with one line.
 
 Contract: 1. For each of its zones a worker opens a writer of its name before it joins any group, which fences the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The topics of a deployment on the brokers: what there has to be, made where it is missing, and what is wrong with it.
 
 Contract: everything follows from names.TOPICS and the plan.  `create` may run as often as one likes, at the same time

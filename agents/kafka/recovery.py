@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a Task restores its predecessor's state: tail of the state, snapshot, logs folded again without outputs.
 
 Contract: what is needed and no longer there is an error, never a smaller state; so is a state record that its stage did

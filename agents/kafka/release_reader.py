@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The releases of a deployment as they are committed, for whoever shows them.
 
 Contract: in no group, so that nobody's place is touched; committed records only; each partition in its order, each

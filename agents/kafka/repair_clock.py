@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Doors whose clocks stand ahead, and setting them back: what an older version, or a forged tick, left behind.
 
 Contract: the door's state is written anew under its own transactional id, with another clock and nothing else.  What

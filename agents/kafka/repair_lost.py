@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records of a source that are gone before its door had read them: what they were, and going on without them.
 
 Contract: only records of sources may be skipped.  Their users go without those events, as if none had come: who

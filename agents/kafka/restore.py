@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records in a state topic that no stage wrote: which stand there, and going on from the last one that a stage did.
 
 Contract: a stage's transaction writes outputs and state together, so its last state record is what it has done: that

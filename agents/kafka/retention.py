@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much of its time a log's oldest record that somebody still needs has used up: long before it is deleted unread.
 
 Contract: 0 where nothing is waiting to be read; 1 where the oldest record that is needed is as old as its log keeps

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dead letters: reading them, and giving records of source topics a second chance.
 
 Contract: a retry reads exactly the record that a dead letter names and appends it to the same partition of its source

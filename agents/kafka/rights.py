@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may do what on the brokers: the commands of kafka-acls that make zones of principals.
 
 Contract: whoever reads or writes a topic in names.TOPICS may do that and no more; a zone's principal has the groups and

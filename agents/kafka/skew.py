@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether this machine's clock agrees with the brokers': asked before a worker lets its clock decide anything.
 
 Contract: 1. A record of our own is appended, and its LogAppendTime is the brokers' clock between the moments at which

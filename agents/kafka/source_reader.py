@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads all source partitions of a worker's doors through one connection, as long as little comes.
 
 Contract: records come in the order of their partition, from the offset asked for.  A partition of which more comes than

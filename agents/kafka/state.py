@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state of an instance that a transaction stores, as a record of a state topic, and the place of its snapshot.
 
 Contract: a state partition has one writer.  Its last record with the key "P/state" is the state: marks, where a

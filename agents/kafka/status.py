@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is going on in a deployment, by what it has written: who works, how far each stage is, which rounds are open.
 
 Contract: the newest state records say how far a stage is, never the offsets of its group; a lag of a few offsets is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far each stream of a deployment is, by what it has written: its first period, open rounds, the newest release.
 
 Contract: what may not be read is said, not guessed.  Source: ARCHITECTURE rule 9.  Not here: stages and workers

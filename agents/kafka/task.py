@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One Task: a stage instance with its logs, its transactional writer and its state partition. Exactly once.
 
 Contract: a flush is one transaction of outputs and a state record.  Recovery: 1. fence every earlier writer, 2. the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The logs that a Task reads itself, each by the reader that it shares with others or by one of its own.
 
 Contract: until cancelled, or until one of them cannot be read.  Not here: how they are shared (log_readers.py,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a Task writes of its state: the record of where it stands, and the chunks that the record points to.
 
 Contract: nothing but what is handed in.  Not here: their bytes (state.py), when they are written (task.py).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a door needs a tick, under the wall clock: when a period can close, when events wait, and now and then.
 
 Contract: periods close when a clock passes their end plus lateness, so doors get a tick at each of these instants of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong with the ticks of a worker's doors: they wait, they end where nothing is, or a door stands ahead.
 
 Contract: each is said in the log once, and counted for metrics and `murmurate status`.  A tick whose end lies above the

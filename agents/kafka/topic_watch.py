@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the topics of a deployment are still the ones they were: their ids, looked at for as long as a worker runs.
 
 Contract: a topic that was deleted and made again has its old name and begins at offset 0 again, where marks in states

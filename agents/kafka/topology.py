@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a plan to the Tasks of each stage on Kafka: the keys that a worker holds, and what its zones have agreed on.
 
 Contract: what a stage reads, and how it is made, stands in the table of stages alone.  Not here: that table

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Transactions of other producers that are open in a source topic, and since when: everything behind them waits.
 
 Contract: one is open where a partition's last stable offset lies before its high watermark; the record there is its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a Task is made of, and where its logs are on the brokers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker: the stages of its zones on Kafka, until it is stopped or something fails.
 
 Contract: a failure of one stage ends them all, and leaves as the error it was; a stop flushes, commits, and leaves

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an auditor that follows shows to Prometheus: violations by kind, how far it has come, and since when it proves.
 
 Contract: everything follows from raw data, so it is served at the auditor's own address in the edge and nowhere else

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clocks of a worker as metrics: its own beside the brokers', and those of its doors.
 
 Contract: a machine's clock says nothing of any event, so its skew is served everywhere; how a door's ticks fare follows

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What metrics take from a committed transaction: the counts that a stage keeps, and the messages that it wrote.
 
 Contract: counts only grow while a stage lives, and whoever takes them compares with those at its recovery.  Not here:

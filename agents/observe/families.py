@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every metric by its name: names and labels are API, units stand in the name, labels are bounded.
 
 Contract: no user, value or pseudonym.  There are two sets: what an edge stage does, how often and how long, follows

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a worker lives, and whether it is ready: assigned, recovered, folding.
 
 Contract: an answer to `alive` is proof that the event loop turns.  `readiness` says in JSON what a worker waits for:

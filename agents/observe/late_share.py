@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much of the last minute's events was refused as late or too far ahead: a gauge, and a line in the log.
 
 Contract: no release says how many events were late (ARCHITECTURE rule 9), so that a source whose times are wrong, or a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Log lines: one JSON object a line, or plain text where a person looks on.
 
 Contract: time, level, message, then the extra fields of our own loggers; a traceback is a field, never more lines.  A

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The metrics of a worker: counted from what its Tasks commit, looked up in them when somebody asks.
 
 Contract: counters follow committed transactions, so that nothing is counted twice, however often it is folded again;

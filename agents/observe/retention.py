@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much of its retention each log has used up that a live Task would need after a stop, as a gauge.
 
 Contract: looked at soon after the start, then once a minute; the share of a log that several Tasks read is that of the

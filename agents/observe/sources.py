@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a producer's open transaction does to the sources of the doors that are live here, and what was gone before they
 read it, as metrics of the edge.
 

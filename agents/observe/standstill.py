@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What makes a deployment stand still while its workers run: brokers that are away, releases that are overdue, rounds
 that are given up again and again, partitions that nobody has.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sources that are arrays: a value for each user and period (synthetic, .npy), and recordings of events (.npz).
 
 Contract: users are numbers, and all of them are enrolled before the first period, but for streams whose values stand

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The replay's clock T: the running maximum of the median time of 1 001 lines, which one forged line cannot move.
 
 Contract (ARCHITECTURE rule 15): half of the 1 001 lines lie below their median; T is announced when that half has been

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The papers' measures of a series of releases: relative error, squared error, bits, and the detection of events.
 
 Contract: arrays are [periods, values].

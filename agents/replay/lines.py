@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text files as lines, a few megabytes at a time, and what is wrong with a file as a whole.
 
 Contract: the file is never held whole, whatever its lines are like: of a line that is longer than a record may be,

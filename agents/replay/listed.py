@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Truth and figures of streams whose releases list few items of very many: of each period what its release lists.
 
 Contract: a period is scored by the first figures of the items that its release lists, named ones and found ones, which

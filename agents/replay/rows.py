@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the cells beside the value in a CSV row that is malformed, whatever the value contains.
 
 Contract: the columns before the value's are read from the left, those behind it from the right, so that separators,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A replay: a source runs through every stage on the embedded runtime, and its truth is computed beside it.
 
 Contract: the same source, plan and keys give the same releases, to the byte.  Truth and error are raw data: they are

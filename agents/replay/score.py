@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The quality of a replay's releases: error against the truth, bits, publications, refusals.
 
 Contract, per stream, over the periods that have a release and a truth about at least one user: MRE, MSE and bits as

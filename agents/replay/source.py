@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract of a replay's source: batches of coded events, each with the clock that may be announced before it.
 
 Contract: `batches()` can be called again and gives the same batches; a batch holds events of one stream, none of which

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sources that `murmurate replay SOURCE` can name: a file or a synthetic stream.
 
     clicks.csv  clicks.tsv          a table; the first line names the columns

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The synthetic binary streams of LDP-IDS: LNS, Sin and Log (SIGMOD'22, section 7.1.1; ARCHITECTURE section 5.7).
 
 Contract: in period t exactly round(p_t n) users, drawn anew without replacement, hold 1 and the others 0, as in the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Synthetic values of several words: sets, vectors, rows, strings, and any of them with a public number.
 
 Contract: the same seed and sizes give the same values, and a longer stream begins like a shorter one.  Items, strings

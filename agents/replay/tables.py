@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CSV and JSON lines as a source: every line through the door's own reader of events.
 
 Contract: a bad line is counted by reason and named by number, the others are read; a file without one good event is an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was true of one period of one stream: a line of truth.jsonl. It is raw data and stays with the replay."""
 
 from __future__ import annotations

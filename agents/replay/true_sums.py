@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was true of central streams: the exact sums of each period, from the source alone.
 
 Contract: as truth.py, whose rule 1 holds; every event that a period admits counts, not the last one of a user.  Nothing

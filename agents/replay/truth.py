@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The true figures of each stream in each period, computed from the source alone.
 
 Contract: the same rules as the stages, in code of its own (nothing of agents/stages is imported), fed with the same

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values of several words as an array of them (.npy).
 
 Contract: users are numbers, as in arrays.py.  The array is unsigned 32-bit integers [periods, users, words], or [users,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors of ToPS and of what it is compared with, over random stretches of a stream of events.
 
 Contract: a function of its arguments: the same seed gives the same errors.  All noise of trees and of noisy max is the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The events of a central stream that errors are expected for: of a recording, or as many as the file declares.
 
 Contract: numbers are the first figure's, of each event, in steps.  Sums over leaves are those of all stretches of so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors to expect of a central stream with what clipping takes, and of the methods that ToPS is compared with.
 
 Contract: root mean squares over where a stretch of leaves begins, as a figure is shown, for given events; noise by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The configurations on which the filter is tested: a stream, its users, its domain, epsilon and w, of many kinds.
 
 Contract: a configuration and a seed give the same truth; marks describe the stream, never a result.  `resting`:

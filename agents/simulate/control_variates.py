@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Control variates of a squared error, with which few simulated runs are as precise as many.
 
 Contract: every number of `ControlVariates.row` has expectation 0 whatever a method does, because it compares the result

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The distinct values of a recording, where values are rows of words, and the number of users who hold each.
 
 Contract: two values for which all statistics of the stream are equal count as one, and the first row stands for both:

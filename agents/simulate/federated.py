@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Federated learning by sparse signs: logistic regression from what mechanisms for sparse vectors tell of gradients.
 
 Contract: the same arguments and seed give the same accuracy.  Examples are made up: features are normal numbers,

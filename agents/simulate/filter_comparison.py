@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One configuration and seed: the filter behind LPU beside raw LPU, the best of the papers, and an informed filter.
 
 Contract: a function of its arguments.  All methods are the real ones with the real mechanisms (simulated_answers.py) on

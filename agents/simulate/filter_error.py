@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The adaptive filter on synthetic streams: its error relative to LPA's own, and the coverage of its error bars.
 
 Contract: a function of its arguments.  LPA and LPU are the real methods with the real mechanisms and the filter behind

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The most frequent strings, found prefix by prefix (TreeHist), for the comparison of Wang 2021, figure 9.4.
 
 Contract: the same strings, way, runs and seed give the same share of the most frequent ones that are found.  Strings

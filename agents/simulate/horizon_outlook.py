@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What SaO2 would give a stream beside LPU, LPA and LSP on the same promise, with the best horizon that was tried.
 
 Contract: exact variances, no simulation (aggregators/methods/horizon_errors.py); users tell all the changes that they

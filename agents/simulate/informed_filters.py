@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The smallest errors of linear filters that know how the truth moves: the standard for the width of error bars.
 
 Contract: the squared errors of a family of causal linear filters over the series of raw answers, each the Kalman filter

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How wide error bars must be where a truth rests, if they hold one that fluctuates: a bound for every procedure.
 
 Contract: two ways in which a truth may move, in units of the variance of a period's answer.  It rests: level.  Or it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors of ToPL: thresholds found from Square Wave reports, sums from HM reports of numbers clipped there.
 
 Contract: a function of its arguments: the same seed gives the same errors.  All reports are the product's own, keyed;

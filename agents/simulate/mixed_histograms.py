@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Histograms of mixed reports and their errors: made-up ones and files by path, for the comparison of Wang 2021, ch. 9.
 
 Contract: the same histogram, way, runs and seed give the same error.  `expected_error` is exact; `squared_error` is the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The expected errors and costs of every method and mechanism on a stream, and which to take: `murmurate plan`.
 
 Contract: a function of the deployment, the users and what is assumed of the truth.  Of lbu, lpu and lsp the error of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records of prices as -1, 0 and +1 a day: by how much each has moved since it was last told, direct, without a tree.
 
 Contract: the same files, or the same seed, give the same records.  A record is 32 closing prices in a row; a day is +1

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real sequences as shares over time, from files of plain form, to test the filter besides synthetic streams.
 
 Contract: the form is found from what is in the file, and one that is none of these is refused, with what it is not:

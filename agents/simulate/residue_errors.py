@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of the mean of one bit over a horizon, through a residue tree, by protocol and by the form of the tree.
 
 Contract: the same arguments and seed give the same errors.  Each user's bit begins at 0 and flips at s of T random

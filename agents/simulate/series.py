@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A run over synthetic users as series: the method's estimates, its filter's, the truth, and the cost.
 
 Contract: a function of its arguments, as simulated_answers.py is.  For numbers truth and estimates are their mean, on

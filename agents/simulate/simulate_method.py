@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors and costs of a method on a truth, with and without the filter, by simulation.
 
 Contract: runs of the method's own code over users whose counts are drawn at once (simulated_answers.py), each with

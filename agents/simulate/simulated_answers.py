@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of a method over synthetic users whose reports are drawn as counts, without simulating each user.
 
 Contract: the methods' own code with the mechanisms' own probabilities; only single users are not kept.  In each period

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The support of simulated reports about sets and sparse vectors, drawn as counts instead of report by report.
 
 Contract: numbers become signs as on a device.  Where a mechanism counts supported signs, the two counts of a coordinate

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of mechanisms for sparse vectors, by name: exact expectations, and drawn ones, for tables of the literature.
 
 Contract: the same arguments and seed give the same errors.  Each of n users holds s random ones of d coordinates, +1 or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often reports about sparse vectors support a sign, by the formulas of the literature, for any d, s and epsilon.
 
 Contract: exact in real arithmetic, as floats, at the epsilon itself: the product's mechanisms (randomizers/vectors)

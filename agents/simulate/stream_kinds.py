@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Synthetic streams of many kinds, on which the filter was not tuned: shares over time, for any domain.
 
 Contract: the same kind, seed and sizes give the same shares; they are at least 0 and sum to 1.  Every kind is a way in

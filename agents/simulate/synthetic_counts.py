@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Synthetic streams as counts of users: LDP-IDS's three over two values, steps, and some over many values.
 
 Contract: the same model, seed and sizes give the same stream; every period has the same users.  lns, sin and log are

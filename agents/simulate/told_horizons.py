@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole horizons of keyed devices at a small size, and how their errors compare with exact variances.
 
 Contract: the same seed gives the same reports, since all coins come from keys.  Users hold one of d values or none, and

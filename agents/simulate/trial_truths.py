@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Truths on which methods are simulated: synthetic ones with a drift and a presence, or those of a recording.
 
 Contract: counts of users by the codes of the measure on which methods are tried (`Measure.tried`), or by the different

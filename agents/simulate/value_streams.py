@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streams of whole numbers, one an event, for the comparisons of ToPS and ToPL: made-up ones, and files by path.
 
 Contract: the same kind, seed and length give the same numbers.  The made-up kinds have about the percentiles of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which events come in, and as what: one rule for the door and for a replay.
 
 Contract: 1. An event is late if its period was over, lateness included, at the clock before it, and from the future if

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Aggregate: sealed sub-batches in, additive counts out, one tally a sub-batch. It sees reports, but not their users.
 
 Log: its batches partition.  The seal that ends a sub-batch brings the round's descriptor, so that its mechanism is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The config record in force, as the log shows it, and when it has to be written again.
 
 Contract: a log drops old records; so that a worker that starts next month finds what to compare with, publish writes

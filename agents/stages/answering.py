@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A raw partition's answer to a round, as records: blocks of reports for each target, then what was sent.
 
 Contract: every target gets a `done` with the number of its reports and of all, also where there are none.  Not here:

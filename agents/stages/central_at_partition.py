@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One central stream at one raw partition: its clock, and the exact sums of the periods that are open.
 
 Contract: when a period closes, its exact sums go to `sums`, one block a period, in order, whatever they are: a function

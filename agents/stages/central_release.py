@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From what the curator says of a period to the release of a central stream, block by block.
 
 Contract: as release.py: no clock, host or version, the same input gives the same bytes.  A figure is a noisy sum as it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All central streams at one raw partition: which events are theirs, and what of them goes into a snapshot.
 
 Contract: an event is taken if its period is open, its user belongs to the partition and its value is one; the others

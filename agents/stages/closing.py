@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Periods and the door's clock: which event is late or from the future, and which period a raw partition may close.
 
 Contract: an event is judged by the ticks of its own source partition, so that nothing depends on how sources

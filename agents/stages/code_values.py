@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The values of a stream's users where each is one code: a number of time and code decides which event counts.
 
 Memory is what `carry` needs (8 to 20 bytes a user), 9 bytes for each open period, 3 or 5 for each frozen one.

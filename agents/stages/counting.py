@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which events of a user count, where a central stream protects users: the first c in any window, by (time, value).
 
 Contract: of one user's events those count, in the order of (time, value), of which fewer than c that count lie within

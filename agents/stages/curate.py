@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Curate: exact sums of central streams in, noisy sums out. The one stage that adds noise, and it is in the edge zone.
 
 Logs: `sums`, where every raw partition says the exact sums of each of its periods in order, and `rounds`, for the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The curation of one central stream, period by period: its hold-out, its threshold, its trees, and their noise.
 
 Contract: what is said of a period follows from its exact sums, those before it and the key; the same again gives the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The door: single JSON events in, blocks of pseudonyms, times and codes out, with the door's clock between them.
 
 Logs: a partition of a source topic, and that partition's ticks.  A tick says which events had come when the clock

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The keys of the edge zone, as its stages need them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors that stop a stage: state, logs and config do not belong together. Nothing that a user sends raises one."""
 
 from collections.abc import Iterator

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fake reports that a mixing zone adds to one target's reports of a round: all from its key, none from chance.
 
 Contract: the same key, round and question give the same fakes, in the same order, whenever they are drawn.  Number i of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What perturb keeps in every transaction: the frozen facts under which budget was spent, as bytes and back; and how a
 state is refused that was written under others.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The open period of a stream at publish: its state, the rounds that are out, and the tallies that came back.
 
 Contract: the open period changes its state only as PERIOD_STATES allows; a round and its tallies can be stored and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keyed permutations: rows are ordered by 128-bit words of the keyed randomness."""
 
 from __future__ import annotations

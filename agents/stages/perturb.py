@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Perturb: raw events and rounds in, randomized reports out. One instance is the guard of all users of a raw partition.
 
 Logs: its raw partition (blocks of events, progress and quiet records) and `rounds`.  A round is charged when its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan as it holds for a period, and whether the own file knows what holds for it.
 
 Contract: values of a period follow from the file alone, and from the period's beginning; a config record of `rounds`

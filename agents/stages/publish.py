@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Publish: writes rounds, waits for their Q tallies, lets the method decide, and releases. No other stage asks.
 
 Logs: its tallies partition, `rounds` (for the `start` of its streams), `clock` (the ticks of its own timer), and where

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What publish's state holds of a stream, and a stream as it was from that.
 
 Contract: `restored` of what `kept` gave is the open period as it was, but for counts in blocks, which the log holds; a

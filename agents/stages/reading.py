@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading a record of any content: one that cannot be read is named in the zone's dead letters, and nothing stops.
 
 Contract: a dead letter holds topic, partition, offset and the kind of fault; never what the record holds.  A record is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a decision to the release that subscribers read: names, errors, privacy, and how many reports came.
 
 Contract (ARCHITECTURE rule 10): no clock, host or version; numbers rounded to six places, and null where nothing is

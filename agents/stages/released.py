@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Releases as subscribers read them: keyed by their stream, and row by row where the file asks for a table.
 
 Contract: the rows of a release are in the same transaction as the release itself, and a row whose name a stream's

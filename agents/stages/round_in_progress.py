@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A round that one target of the shuffle has not sealed yet: its state, and the records that came for it.
 
 Contract: it changes its state only as ROUND_STATES allows.  Not here: what makes it go on (shuffle.py).

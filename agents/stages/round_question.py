@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The question of a round's descriptor, built once for all stages of a process: they read the same rounds; and the
 descriptor of a method's request.
 """

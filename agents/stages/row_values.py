@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The values of a stream's users where each is a row of words: sets, vectors, rows of attributes, strings.
 
 Contract: of several events of a user in a period the last (or first) counts by time, then by the words as a tuple.

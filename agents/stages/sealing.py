@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """State under an edge key: bytes that only the holder can read or change, the same for the same state.
 
 AES-SIV (RFC 5297): deterministic and authenticated, so that no nonce has to be remembered across crashes.  A chunk is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shuffle: permutes one target's reports of a round and seals them as a sub-batch, so that their order reveals nothing.
 
 Logs: its reports partition, `rounds` and `closings`.  Target 0 alone decides who counts and writes it to `closings`,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract of every stage: a pure fold over ordered logs.
 
 Contract: no I/O, no clock, no chance; time arrives as a record.  After any prefix of its logs a stage is in the same

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One stream at one raw partition: its devices, its clock, its values and the rounds that wait.
 
 Contract: `load` of `facts` and `arrays` gives the same state, to the byte.  Not here: when each is used (perturb.py).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rounds whose reports show their values: the mixing zone adds them up, and hands on their sums and how many they were.
 
 Contract: all reports of such a round come to one target, so that no sum is of a part of them; what leaves is the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which stages there are, what each reads, how many instances it has and how one is made: one row a stage.
 
 Contract: both runtimes make their Tasks from this table, topics get their partitions by it, and no other place has

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A round's tallies: the records with the counts of its sub-batches, and which of them have come.
 
 Contract: few counts are in one message; many are in blocks that a message before them announces by their SHA-256, all

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The index of users of a raw partition: which row a pseudonym has. Found in bulk, without a Python loop over users.
 
 Contract: rows are given in the order in which users first appear, and never change.  Open addressing over the second

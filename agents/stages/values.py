@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The value of each user of one stream in each period: of the event that counts, a carried one, or none.
 
 Contract: of several events in a period the last (or first) counts by (time, value), never by arrival, so that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The edge's own page, at `web.edge`: whether clocks are right, and how much of the last minute was late.
 
 Contract: raw-side facts, so it is served at the edge's address alone, beside the edge's metrics, of which it is an

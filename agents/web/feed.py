@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hub between a run in a worker thread and the pages that watch it.
 
 Contract: `put` takes a frame from any thread and never waits for a reader. Every follower gets the frames so far and

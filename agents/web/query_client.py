@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks the page's server of a worker, a demo or a replay: `/query?q=...`.
 
 Contract: the bytes of the answer as the server gives them; what it refuses is refused here in its own words.

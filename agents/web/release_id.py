@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The id of a server-sent event of a live deployment: which release it is, whichever worker sent it.
 
 Contract: every worker reads the same releases in the same order, so the id of a reader's last one says at any worker

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames with estimates for one kind of question: what `?for=top-k` behind an address means.
 
 Contract: a function of the frame and the query alone.  Only the `estimate` of a frequency's release changes, and

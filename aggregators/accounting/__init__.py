@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What shuffling is worth: bounds of one round and of several, and what may be claimed for a concrete question."""
 
 from murmurate.aggregators.accounting.added_ones import appended

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many ones appended unary encoding (AUE) adds for a central target: the fewest that are exactly enough.
 
 Contract: `appended` gives the mechanism whose chance of an added one is the smallest of ten binary digits such that the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What shuffled reports show at least: a lower bound of every epsilon that may be claimed for them.
 
 Contract: everybody else holds the second value of a pair, and an attacker counts the reports that speak most for the

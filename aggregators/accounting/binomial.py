@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Binomial chances to a few units in the last place, however small they are.
 
 Contract: `chances(x, n, p)` is P[Bin(n, p) = x] with a relative error below 2^-46 where it is above 1e-250, for n up to

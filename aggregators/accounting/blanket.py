@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The privacy blanket: what shuffling n reports of one concrete question is worth, from above.
 
 Contract: let atoms say what everybody's reports have in common and how often each of two values gives it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unary encodings whose cells are mixed each by itself, or added up: what the counts of a batch are worth.
 
 Contract: where nobody sees which bits came in one report, `replaced` bounds what the bits of n honest reports show of a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may be claimed for a question whose reports were shuffled: one number, rounded up, and the bound it is from.
 
 Contract: `mixed_claim` and `window_claim` never exceed the epsilon that reports have by themselves, nor grow with the

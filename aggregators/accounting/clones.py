@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hiding among clones: what shuffling is worth for every question, by its epsilon alone.
 
 Contract: the reports of n users, each epsilon-LDP whatever it is and however it was chosen after earlier ones, satisfy

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What several rounds are worth together, when the same users' reports were shuffled in each of them.
 
 Contract: the rounds of a window, each with a question fixed beforehand or chosen after earlier releases, together

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The delta of one blanket at many epsilons at once, from above: what compositions ask for by the dozen.
 
 Contract: each entry is at least the delta of n shuffled reports at its epsilon (blanket.py), inaccuracy included, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the accountant refuses."""
 
 from murmurate.errors import MurmurateError, UsageError

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What uniform fake reports of the mixing zone add: against an analyst, and against one who knows everybody else.
 
 Contract: n users and F fakes are shuffled together; fakes are uniform over all reports (randomizers/fakes.py).  With u

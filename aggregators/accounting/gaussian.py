@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The normal pair: two normal laws of variance 1 whose means are mu apart, an upper bound of a round.
 
 Contract: at every E, the delta of a round is at most that of the pair `dominating_mu` apart, and `left` more.  Then

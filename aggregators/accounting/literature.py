@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed forms of the literature for what shuffling is worth: to compare with, never to claim.
 
 Contract: each gives the epsilon (or, for a central target, the local epsilon and the variance of a frequency) that its

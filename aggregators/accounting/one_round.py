@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The least certified epsilon of one round, found in a few steps from where losses would be normal.
 
 Contract: the decimal number of so many digits that `blanket.epsilon` gives, certified by the same bound at exactly this

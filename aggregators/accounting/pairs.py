@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two laws of three kinds of reports: what a sum of mixed reports tells of one that is likelier in the first or second.
 
 Contract: everybody else's report is of the first kind with chance r, of the second with r, else of the third; the one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rounds that a user may answer in one window, where earlier answers may decide what later rounds ask.
 
 Contract: a `WindowRounds` holds every schedule that its method may take in any w periods, whatever was answered in them

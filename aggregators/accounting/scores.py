@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one report of the blanket says for one value against another: a few numbers with their chances.
 
 Contract: for E = e^epsilon an atom of mass m scores one - E other, and a report outside the blanket 0.  Scores are

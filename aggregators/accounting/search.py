@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The least epsilon that a bound certifies for a delta, as a decimal number of few digits, rounded up.
 
 Contract: whatever is returned was certified: the bound at exactly this epsilon is at most delta, or it is the limit.

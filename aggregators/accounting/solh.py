@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many cells local hashing has at a central target (SOLH), by the exact bound or by the rule of the paper.
 
 Contract: `solh_buckets` gives the number of cells and the largest local epsilon at which the blanket of n shuffled

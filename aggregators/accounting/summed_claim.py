@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may be claimed for rounds whose reports were added up before anybody saw them: the exact delta of their counts.
 
 Contract: as `mixed_claim` and `window_claim` (claim.py), for questions whose reports show their values by themselves:

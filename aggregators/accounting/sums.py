@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The expectation of the positive part of a sum of n independent scores, from above, however small it is.
 
 Contract: E[(G_1 + ... + G_n)_+] is at most `value` times e^`log_scale`; of `value` inaccuracy may be `excess`.  Scores

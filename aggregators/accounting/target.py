@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which mechanism to ask with, and at which local epsilon, so that mixed reports keep a central (epsilon, delta).
 
 Contract: `under_target` gives the candidate of the least exact variance, by the chooser's rule, among those whose claim

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a stream's shuffled rounds are worth in its newest w periods: what its releases claim.
 
 Contract: the claim holds for every user and every window of w periods that ends with the newest one.  Where a method

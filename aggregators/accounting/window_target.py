@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much a device may spend in a window so that all rounds of a method, mixed, keep a central target.
 
 Contract: what `largest_epsilon` returns was certified by `worst_window` for the smallest batch; it has three digits, or

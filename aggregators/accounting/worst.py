@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a window is worth against mixed reports where earlier answers decide what later rounds ask.
 
 Contract: `worst_window` holds for every schedule that the rounds may take, whichever was taken; n is the smallest

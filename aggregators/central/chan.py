@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chan's tree: a binary tree of noisy sums that has no fixed height, each level with a smaller share of epsilon.
 
 Contract: the levels get the shares .1, .09, .081, ... of epsilon, which sum to 1 however high the tree grows (erratum

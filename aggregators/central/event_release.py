@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ToPS as the paper has it, event by event: find a threshold, clip, sum blocks, add consistent noise, smooth.
 
 Contract: neighbouring streams have as many events and differ in the number of one (an event that was not there is a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Percentiles with noise of smooth sensitivity: the thresholds of Nissim et al. (S-P) and of PAK (S-PAK).
 
 Contract: both are (epsilon, delta)-private for m values of which one is *replaced*, with Laplace noise; values lie in

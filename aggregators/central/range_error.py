@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a threshold costs the sums over random ranges: the error that ToPL finds its threshold by.
 
 Contract: ranges are all stretches of 1 to r values that fit, each as likely.  A clipped value's noise is independent of

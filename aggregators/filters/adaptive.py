@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The adaptive filter: the best current estimate of a stream's statistics from all reports so far, with honest errors.
 
 Contract: `learn` the answers to the rounds of a period, `release` its estimates and variances, `advance` to the next.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a filter learns of itself: whether its innovations are larger than its models predict, and its past estimates.
 
 Contract: `Misses` needs no right model.  A standardized innovation is the difference between a period's measurement and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The adaptive filter of places whose statistic may change: one that is no longer followed gives its place to another.
 
 Contract: `begin_anew` sets some statistics to what the filter would know after a first measurement of them, with the

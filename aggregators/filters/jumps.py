@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether statistics jumped in this period: by the evidence of all of them, and by how often they jumped before.
 
 Contract: many statistics jump at once with a chance of their own (an epoch), each of them then with chance `joining`;

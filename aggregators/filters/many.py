@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A filter of very many coordinates: a running average of each, and the adaptive filter of those that matter.
 
 Contract: the interface is the adaptive filter's, over all statistics; those of a coordinate that is not followed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ways in which a statistic may move, as plain numbers: levels that drift, trends, fluctuations around a level,
 seasons, jumps, and the settling after a jump.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The statistics that an answered round measures, with their variances: those of the mechanism and of sampling.
 
 Contract: variances are the mechanism's own at the nearest plausible profile, and where the reports are a sample the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An estimate that did not come from the reports of a method's own rounds, in the form in which a filter takes answers.
 
 Contract: statistics and their variances are given, on the scale of the mechanism that the filter follows; `support` is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How models with two states go on: a level with a velocity, or a level with a fluctuation around it.
 
 Contract: x' = x + push y + noise, y' = left y + noise, where x is the measured statistic.  In a trend x is the level

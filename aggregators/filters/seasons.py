@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A season that the file declares: a level and a profile of the day that is learned, as rows of the mixture.
 
 Contract: each row is the exact Kalman filter of one way of moving, for all statistics at once: a level that walks, a

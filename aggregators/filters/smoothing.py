@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Revisions: the estimates of past periods, now that later reports are known (fixed-lag smoothing).
 
 Contract: `Past` keeps a filter's state at the end of its last periods; `revised` goes back through them, and gives the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mean and variance of each statistic under each model: the Kalman filters of all models and statistics at once.
 
 Contract: `observe` is the textbook update, `predict` the textbook prediction after the states of the models were mixed,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What measurements of very many coordinates say of each, where most are 0: the largest are mostly large by chance.
 
 Contract: a coordinate is 0, or drawn from a normal distribution around 0; how many are not, and how large these are, is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of the statistics that a filter follows are shares of one whole, so that they sum to 1: none, all, or groups.
 
 Contract: wholes follow each other and cover all statistics; a whole of one statistic is a share by itself, without a

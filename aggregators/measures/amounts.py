@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The common part of a mean and a total of numbers: grid, mechanisms, clipping, and synthetic truths.
 
 Contract: a number is a point of a fine grid over the declared range.  A method follows the mean on the scale -1 to 1

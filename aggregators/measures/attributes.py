@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An attribute of users that tables are made of: its domain, and the name of each of its values in a release.
 
 Contract: plain data that follows from its declaration.  Values are texts, groups of equally many whole numbers, or

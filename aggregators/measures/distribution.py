@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A distribution: how a number is spread over the users, as shares of equally long intervals of its range.
 
 Contract: where one mechanism makes all reports, a filter follows the shares of reports, and EM estimates the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many events a central stream had in a period, in all or by declared values.
 
 Contract: as summed.py; one event changes one count, by 1.  Not here: sums of numbers (summed.py).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is asked of a measure whose releases may list few of very many statistics; the defaults list all of them.
 
 Contract: defaults for measures that have every statistic in each release.  Not here: those that have not (largest.py).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What kind of figure a statistic of a release is, for whoever has only the words in the release.
 
 Contract: as the measures declare it (`Measure.is_share`, `SummedMeasure.names`).  Not here: the answer to a question

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A frequency: the shares of users who have each of some declared values, a rolling histogram."""
 
 from __future__ import annotations

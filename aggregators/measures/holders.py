@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The share of those who hold a number and the total of their values: what both say together.
 
 Contract: the mean of holders is a ratio, and is known only where the share is significantly above 0; a total is a sum

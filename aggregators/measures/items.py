@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shares of users who hold each of some declared items: what lies in baskets, which places were visited.
 
 Contract: a user holds a set of items and reports one of them, sampled at random, or a dummy that pads the set to `pad`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Releases of very many items: those that are named, and the largest of all others.
 
 Contract: an answer tells of every item, and a method follows all of them; a release lists the items that are declared

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Marginals: joint shares of several attributes of users, one table for each declared set of attributes.
 
 Contract: each user answers about one table, which is drawn independently of the value, and reports the own cell in it.

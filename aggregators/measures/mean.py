@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mean of a number over the users who have one, in the stream's own unit, and the share of users who have one.
 
 Contract: the mean of holders is a ratio of two estimates, unbiased up to 1/n, with the standard error of a ratio; it is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a stream measures, as one object: other code calls its methods and never branches on a measure's name.
 
 Contract: immutable; a function of what was declared.  A kind of measure is a subclass with a name, which stands for it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The common part of measures of numbers: a declared range, a unit, and synthetic numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What planning needs of a measure: synthetic truths, the true figures of users with given codes, the scale of errors.
 
 Contract: counts of users are int64[periods, d].  A synthetic truth wanders around its start (wandering.py).  The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Means among holders of many items: quotients of a mean over all users and the share of holders, with their errors.
 
 Contract: the error is that of a ratio by the delta method, with the exact correlation that reports and sampling give

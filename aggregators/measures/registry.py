@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds of measures by name, for code that has only the name in a release.
 
 Contract: another kind is added by registering its table in a deployment file (config/measures/registry.py).  Not here:

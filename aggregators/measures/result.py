@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of a release: by name, which is declared or found, or in tables.
 
 Contract: an estimate, its standard error, an unbiased estimate and the standard error of that for each name, in the

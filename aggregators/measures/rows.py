@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The common part of measures whose values are rows of words: how their users are counted, and planned for.
 
 Contract: a statistic is the mean over all users of a number that a user's row determines (`true_of`): 1 or 0 for a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shares of the users whose strings begin alike: one for every prefix of so many bits, and one for no string.
 
 Contract: every string has exactly one prefix, so that the shares and "none" sum to 1.  A prefix of 8 bits of a text is

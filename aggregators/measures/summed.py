@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a central stream measures: exact sums of its events in a period, of which releases show noisy ones.
 
 Contract: everything is in whole numbers (steps) until a figure is shown.  An edge partition keeps `cells` exact sums of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A total: the sum of a number over all users, told per user of the population, and how many have a value.
 
 Contract: a user without a value adds nothing, so a total is known whoever holds one, and times the number of users it

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of items that users hold: ratings, votes, changes of balances; of each item three figures.
 
 Contract: a user holds some items, each with a number from -1 to 1 (0 counts as not held), and one report tells of all

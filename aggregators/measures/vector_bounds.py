@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How small the variance of a mechanism for vectors can be at best, in closed form, so that costly ones are built last.
 
 Contract: FutureRand and SUCCINCT take long to build, since their parameters are searched.  Each reports, under signs

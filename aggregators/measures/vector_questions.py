@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which question tells what a stream of vectors needs: by the mechanism of a name, or by the best of all.
 
 Contract: with shares, a question tells means and shares at every epsilon; a mechanism whose length of a report (`m`) or

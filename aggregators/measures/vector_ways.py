@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions about whole sets and sparse vectors by name: a mechanism at its best parameter, or at a fixed one.
 
 Contract: a name is one of the registry's, or one of WAYS.  Under a central target the best parameter is not the one of

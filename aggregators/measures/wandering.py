@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Synthetic truths for planning: shares, or a mean, that wander around their start.
 
 Contract: the same seed gives the same path, by the keyed PRF under a key that is no secret.  Drift is the root mean

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Methods: what to ask in each period, and what to release."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Absorption: publications use what earlier periods did not need, and so most where the stream changes (LBA, LPA).
 
 Contract: publications are offered whole units; in any w consecutive periods at most w of them are used, and w more go

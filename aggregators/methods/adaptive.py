@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Measure, decide, publish: what the adaptive methods of LDP-IDS share (LBD, LBA, LPD, LPA; DSATw's frame as well).
 
 Contract, for each period t:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A method of horizons whose releases are revised once: by what the whole horizon told.
 
 Contract: the requests and the method's own releases are those of the method alone, to the bit.  When a horizon of T

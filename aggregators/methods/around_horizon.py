@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands around a method of horizons: it asks what the method asks, and sees each of its steps.
 
 Contract: the requests are those of the method alone, to the bit; whoever stands around it may add to its decisions.

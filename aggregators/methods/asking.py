@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a method asks: everybody for a part of epsilon, or some slots for all of it.
 
 Contract: a method counts its resource in whole amounts: micro-nats under budget division, slots under population

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far the last release is from the present, and how far a new one would be: dis and err of the adaptive methods.
 
 Contract: `dissimilarity` estimates the mean over the statistics of (c_t - r)^2; `publication_error` is the same mean

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A method whose questions use up one resource, users or epsilon, and the error that an answer would have.
 
 Contract: `price` is R.var(x) of ARCHITECTURE section 5.2, the mean squared error of an estimate from an amount; it is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The error of an older release by now, if nothing was measured since: estimated from the steps between estimates.
 
 Contract: an estimate of the mean over the statistics of (c_t - r)^2, never below the release's own variance unless that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DSATw: at most C publications a window, when the distance passes a threshold that steers their number to C.
 
 Contract: a window holds C = max(1, round(0.15 w)) publications at most, with an equal part each of what first rounds

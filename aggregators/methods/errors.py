@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What methods refuse beyond parameters: calls that come in the wrong order."""
 
 from murmurate.errors import MurmurateError

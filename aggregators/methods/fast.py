@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """FAST: at most M samples of one size in a window, at shorter intervals where the filter's predictions were wrong.
 
 Contract: M = max(1, round(0.15 w)) samples in any w periods, each an M-th of the resource; a sample that is due while

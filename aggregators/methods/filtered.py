@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sample some periods, filter the answers, and release predictions for the others: what FAST and RescueDP share.
 
 Contract: a period is sampled when one is due and its amount is worth asking: fewer users than min_batch are not, unless

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A method of horizons with a filter behind it: asks what the method asks, and adds the best estimate to its decisions.
 
 Contract: the requests, and the method's own estimates, are those of the method alone, to the bit.  The filter is given

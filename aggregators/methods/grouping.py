@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PeGaSus's grouping: successive estimates that differ by their noise alone are one group.
 
 Contract: an estimate joins the group if, with it, the mean square around the group's mean, less the part that noise

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distribution: each publication gets half of what the window has left (LBD, LPD).
 
 Contract: publications of any w consecutive periods use less than `total` together, since each is offered at most half

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A method that finds out first where to clip the numbers of a mean: one round of everybody, then the method itself.
 
 Contract, from the stream's first period on:

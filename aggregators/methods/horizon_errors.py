@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exact errors of methods of horizons before any round, and where they cross those of LPU.
 
 Contract: no simulation.  A period's value has the variance sum F_h V_h, averaged over a horizon, with F_h the squared

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many slots of a cohort tell each level of a horizon, and by which protocol.
 
 Contract: a function of the deployment file alone.  Slots are dealt to K cohorts, as many as let a cohort rest for w - 1

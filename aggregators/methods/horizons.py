@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Methods that ask node by node through a horizon: SaO2, and what it is compared with.
 
 Contract: time is cut into horizons of T periods, and slots are dealt to K cohorts that take turns: as many as let a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Kalman filter of levels that follow a random walk, with one gain for all statistics of a release.
 
 Contract: the level x of every statistic, its mean squared error P, and Q, what a period adds to P; Q is learned from

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The estimate measured last, which later periods release again, with its variance as an estimate of the present.
 
 Contract: variances are per statistic, as errors of the estimate *of period t*.  Freshly measured: the mechanism's

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract of every method: a server-side state machine, one per stream, that decides what to ask and to release.
 
 Contract: `open(t)` begins period t, `tally(answer)` takes the whole answer to the one request that is open; each

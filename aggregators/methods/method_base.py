@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One question at a time, periods in order, and a state that survives a crash at any point: what all methods share.
 
 Contract: `open` and `tally` come in turn, or a TurnError says so and nothing has changed.  `state()` between any two

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a stream's method is: its name, its options, the filter behind it and the phase before it, as one value.
 
 Contract: plain and hashable; two equal ones make the same method.  `described` is what a release and a config digest

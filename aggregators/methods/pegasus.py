@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PeGaSus: a w-th of the resource for every period, and the mean over the group that a period belongs to.
 
 Contract: every period asks; its release is the mean of the estimates of its group, whose variance is that of a mean

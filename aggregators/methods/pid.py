@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A controller that turns errors into feedback: some of the newest one, and some of the mean of the last few.
 
 Contract: 0.9 times the newest error and 0.1 times the mean of the last `memory` ones, itself among them.  The gain of

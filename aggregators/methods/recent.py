@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Amounts spent in the last periods: those that share a window with the present one.
 
 Contract: a window of w periods that ends now holds now and the w - 1 periods before; `before` is about those, so that

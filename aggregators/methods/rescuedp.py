@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RescueDP: samples take a part of what the window has left, the larger the longer they waited.
 
 Contract: a sample takes min(phi ln(I + 1), 0.6) of what the window has left, and at most a fifth of all; so a window's

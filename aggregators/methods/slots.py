@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who is asked: slots drawn from a pool, fixed groups of slots, and how many users slots stand for.
 
 Contract: a slot drawn at t is not drawn again before t + w, with nothing to recycle: it is eligible at t iff its last

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the answer of a hold-out phase to the threshold at which a mean is clipped, and to the mean itself.
 
 Contract: `find` is a pure function of a setting, of what the method's answers will be like, and of one answer.

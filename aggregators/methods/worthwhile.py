@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether it can pay to find a threshold first, from the setting and the method alone, before anybody is asked.
 
 Contract: `worthwhile` is false in two cases, and the whole range is then used from the stream's first period on.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base and what only clips or cuts it: each value is judged by itself, and the sum is whatever it becomes.
 
 Contract: Base is unbiased; Base-Pos and Base-Cut are never negative; a threshold is in the scale of the estimates and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What post-processing has to know about the oracle an estimate comes from, and the checks that every method shares.
 
 Contract: a Context that could not belong to an oracle cannot be built; an estimate that is no estimate is refused with

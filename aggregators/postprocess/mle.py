@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MLE-Apx: the most likely frequencies, when every support count is taken for a normal one of its own variance.
 
 Contract: over f >= 0 with sum 1, the least sum of (f - e)^2 / (B + C f), where e is the estimate, B = q(1-q) and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Norm-Sub: shifts all frequencies by one amount and clips them at 0, so that they add to 1.
 
 Contract: max(f + delta, 0) with the one delta for which they sum to 1, which is the nearest point of the simplex; what

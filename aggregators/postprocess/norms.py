@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Norm, Norm-Mul and Norm-Cut: three ways to make frequencies add to 1, or not to exceed it. Norm-Sub is in norm.py.
 
 Contract: Norm sums to 1 and stays unbiased; Norm-Mul is never negative and sums to 1; Norm-Cut is never negative, sums

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Power: what a value's count most likely is on average, when few values are frequent and most are rare.
 
 Contract: with counts x = 1..n and the prior Pr[x] proportional to x^-a, every estimate e becomes

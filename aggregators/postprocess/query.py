@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which post-processing answers which kind of question best, and the estimate after it.
 
 Contract: the choice is a function of the question, the estimate and the context alone, so that it can be made again;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A release read for one kind of question: the post-processing that suits it, applied by whoever reads.
 
 Contract: a function of one release and the question, so that it costs no privacy and every reader gets the same.  What

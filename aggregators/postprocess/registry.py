@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every post-processing by its name, all with one signature: estimate and context in, float64[d] out.
 
 Contract: a method is a function of its two arguments alone, gives the same output for the same input, and leaves the

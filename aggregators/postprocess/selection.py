@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which post-processing suits a histogram best, by trying all of them on synthetic data.
 
 Contract: a function of its arguments alone; its noise comes from a hash and is the same every time, so that the choice

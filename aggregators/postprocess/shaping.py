@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the estimates of a release are shaped: a post-processing with its options, as a deployment file names it.
 
 Contract: `shaped` takes raw estimates with their variances and gives what a release calls `estimate`; it never fails on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nearest point of a capped simplex: frequencies between 0 and a cap that sum to a given total.
 
 Library only: no stage and no verb imports it; whoever post-processes sums of sets in Python does.

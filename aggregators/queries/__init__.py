@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions over stretches of time, answered from releases alone: how much, how often, what part, and how sure that is.
 
 `ReleaseIndex` takes releases, `answer` answers; what an answer means stands in docs/METHODS.md.

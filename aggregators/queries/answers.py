@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The answer to a question, from releases alone: values, exact standard errors, what they are of, and what to know.
 
 Contract: a function of the question and of the releases in the stretch (and, for `last` and `all`, of which release is

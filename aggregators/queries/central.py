@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums of a central stream over a stretch of periods, from the consistent leaves of its trees.
 
 Contract: the sum over whole leaves is the sum of what was released for them, and its variance is exact: that of the

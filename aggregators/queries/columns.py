@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures of releases, column by column: those with the same names together, one a period in the end.
 
 Contract: of several releases of one period that of the highest revision counts, and of equal ones the last.  Not here:

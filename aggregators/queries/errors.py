@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What queries refuse, one class per cause."""
 
 from murmurate.errors import MurmurateError, UsageError

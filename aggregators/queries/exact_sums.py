@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums over any run of places of a long row of whole numbers, exact and in constant time.
 
 Contract: `between(low, high)` is the sum of the numbers at low..high-1, as a whole number of any size: it does not

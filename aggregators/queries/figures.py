@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a question to the statistics that answer it, and what is computed of them.
 
 Contract: pure; QueryRefusedError where a stream has no such statistic, with what there is.  Central sums are of events,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The language of queries: from a line of text to its parts, and back to the one text that says the same.
 
     sum|mean|share|count of X [where A in [u, v] and B = w] over STRETCH [every D]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of sums over releases of horizons, in which each estimate stands on those before it.
 
 Contract: exact within a horizon (trees/residue_sums.py) from the releases' standard errors and the shares that they

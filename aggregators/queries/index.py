@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Releases of many streams, column by column, as they come or out of a file: what queries are answered from.
 
 Contract: a record is read once, and only the fields that answers need are kept: 25 bytes a release and 16 a statistic

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums of a local stream's figures over a stretch of periods, from `unbiased` and its standard error.
 
 Contract: the sum of `unbiased` over the periods is unbiased for the sum of what it estimates.  A period that repeats

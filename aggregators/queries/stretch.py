@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A figure over a stretch of periods: its sum, the variance of that, and which periods it is of.
 
 Contract: whole numbers throughout, so that an answer does not depend on where records begin.  Not here: how they come

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trees of noisy sums over time: consistent leaves as they are needed, the exact variance of any stretch, and what
 stands for periods inside a block; and trees of changes through a horizon (residue.py and its siblings).
 """

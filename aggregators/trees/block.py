@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many levels to leave out: the block of b^s periods that one leaf of the tree holds.
 
 Contract: the s of least error by ToPS's equation (7), in units of the squared clipping threshold,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Consistent estimates: from one noisy number for every node of a tree to leaves that add up to all of them.
 
 Contract: two weightings of the same two passes.  Upwards, an inner node's estimate z weighs its own number N against

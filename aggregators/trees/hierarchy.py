@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums over stretches straight from noisy nodes, without consistency: what ToPS calls H2 and H16.
 
 Contract: the sum of the fewest nodes that hold a stretch of leaves, which may lie in several trees in a row; its

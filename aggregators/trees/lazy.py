@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Consistent noise of the leaves of one tree, as they are needed: in order, or from anywhere after a restart.
 
 Contract: `numerator(leaf)` is what `dyadic_leaves` gives for the noise of all nodes, bit for bit, whichever leaves

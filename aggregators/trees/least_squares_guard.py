@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far to trust a filter's estimates, judged by how far they lie from least squares.
 
 Contract: p is an unbiased estimate of known variance V, here by least squares; b is a filter's, which says that its

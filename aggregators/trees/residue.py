@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The value at each step of a horizon, from the changes that a residue tree tells: best of all nodes told so far.
 
 Contract: weighted least squares.  The best estimate of a node's change is the mean of its own number and of the sum of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A filter over the values of horizons: a mixture of Kalman filters over the nodes that end.
 
 Contract: a node that ends now tells the present value less the one at its beginning, with independent noise.  So the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many users tell each level of a residue tree: portions by what answers weigh, and whole numbers of slots.
 
 Contract: F_h is the sum, over all answers of a goal and all nodes of level h, of the squared weight of a node in an

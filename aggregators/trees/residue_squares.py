@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Best estimates of all periods of a horizon and of sums over them, from every node told until a step.
 
 Contract: the least-squares solution over all nodes, weighed as in residue.py, in O(d) a node.  Upwards, bests as there;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums of the estimates that were told while a horizon ran, and their variances from those of the single estimates.
 
 Contract: exact for independent nodes, whatever their variances and their weights are, from each estimate's variance and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands for single periods while a block is open: predictions from the blocks that are complete.
 
 Contract: a block of n periods is released as n - 1 times the prediction and, with its last period, what its noisy sum

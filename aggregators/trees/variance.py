@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact variances of consistent leaves and of what leaves add up to, in units of one node's variance.
 
 Contract: exact for independent node noise of one variance, whatever its law, for both weightings of consistency.py and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m benchmarks.kafka [PART]`: starts a broker of its own and prints the table."""
 
 from __future__ import annotations

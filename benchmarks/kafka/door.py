@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The door of an edge worker, JSON events to raw blocks: single values beside a bare Faust agent that is given the same
 events, and sets of items.
 """

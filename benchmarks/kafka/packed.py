@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packed reports through aggregate and through shuffle, beside a loop of bare aiokafka that copies the same blocks.
 
 Both are one process with one transactional producer; the stages are bare Tasks.  The copy reads a block and writes it,

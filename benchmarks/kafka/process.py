@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The children of the Kafka benchmarks: a worker, bare Tasks, a bare copy loop, a bare Faust agent.
 
 Told by JSON in the first argument; says {} when it is ready, and what it has measured at its end, which is SIGTERM for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Raw blocks to releases through two workers, edge and the rest: LPU, a million users who each say something in each
 period.  Then 10 000 events a second, and what they cost in memory and in bytes of state topics.
 """

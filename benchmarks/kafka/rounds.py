@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rounds loop: perturb, shuffle, aggregate, publish and back, as quick as it goes, and one at a time.
 
 4 raw and 2 reports partitions, 4000 users.  As quick as it goes: everything they say is written and their periods are

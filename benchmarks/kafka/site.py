@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A deployment on the benchmarks' broker: its topics, what is written into them, and the processes that work on it.
 
 Contract: the clock is the feed's and nobody feeds, so nothing happens but what a benchmark writes.  A process that was

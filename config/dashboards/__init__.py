@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a deployment is watched with: compose file, Grafana dashboard, alert rules. `murmurate init` writes them.
 
 Contract: rules are made from the plan, since what is late and how much was promised is each stream's own; compose

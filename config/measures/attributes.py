@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a deployment file declares attributes of users: texts, whole numbers, numbers in intervals; and tables of them.
 
 Contract: an attribute is read or every mistake in it is reported in a line.  Not here: how tables and attributes have

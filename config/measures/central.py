@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of streams that the curator at the edge sums up, and releases with central noise: model = "central".
 
 Contract: as for every stream (declared.py); sums and noise of a stream that is built fit 64 bits with room to spare.

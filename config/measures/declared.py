@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every [streams.NAME] table says, whoever does the measuring: how long a period is, and where events come from.
 
 Contract: a stream that is built makes sense by itself.  Not here: streams whose reports users randomize (stream.py),

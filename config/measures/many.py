@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tables of streams of items share: which items there are, and which of very many a release lists.
 
 Contract: where all figures of all items fit a release, it has all of them, unless `top` or `named` says otherwise;

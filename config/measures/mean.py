@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of a stream that measures a mean.
 
 Contract: with a step, numbers are points of a coarse grid, and every method can ask for them; without one they lie on a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds of measures that a deployment file may name: the one place where a kind is added.
 
 Contract: `register` takes the class of a table, which knows its measure: from then on `measure = "NAME"` is read by it,

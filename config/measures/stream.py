@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every [streams.NAME] table says of a local stream, whatever it measures: one whose reports users randomize.
 
 Contract: a stream that is built makes sense by itself.  A kind of measure has a subclass, which adds what it declares

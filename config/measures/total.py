@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of a stream that measures a total by reports of the users.
 
 Not here: the table of one whose events a trusted edge sums, which registers under `model = "central"` (registry.py).

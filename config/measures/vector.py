@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of a stream that measures numbers of items: of each item a mean, the share of holders and their mean."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tables of streams share whose values take several words."""
 
 from __future__ import annotations

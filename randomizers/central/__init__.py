@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Central noise: what a trusted edge adds to exact sums before they leave it, and how it chooses a threshold privately.
 No report of a user holds any of it.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Discrete Laplace noise from keyed words: P[x] = (1 - a) / (1 + a) a^|x| with a = e^-gamma, unbounded and exact.
 
 Contract: for every whole x: P[x] <= e^gamma P[x + 1] and P[x + 1] <= e^gamma P[x], in exact arithmetic (`chance`).  The

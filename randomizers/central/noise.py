@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keyed central noise: the same key, digest and place always give the same noise.
 
 Contract: noise is a function of (key, digest, cell, level, index) and of nothing else, whatever is asked for at a

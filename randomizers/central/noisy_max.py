@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noisy max for a threshold (NM-E): the candidate whose score, a whole number, is the highest after noise was added.
 
 Contract: candidate theta has the score -(round(slope theta) + the number of values above theta): the noise of a tree,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Outcomes of one 64-bit word, each for exactly as many of the 2^64 words as its level says.
 
 Contract: `count` of an outcome is its level, whole and exact; a word is looked up in two reads, whatever the levels

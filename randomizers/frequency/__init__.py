@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frequency oracles: how many users hold each value of a small or large domain."""
 
 from murmurate.randomizers.frequency.appended import AUE

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Appended unary encoding (AUE): the true one and added ones in every cell. No local differential privacy.
 
 Contract: **a single report shows its value; whoever sees one has no protection at all.**  What is protected are the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Generalized randomized response (GRR): report the true value with probability p, each other one with q.
 
 Contract: for all x, x', y: P[y|x] <= e^epsilon P[y|x'], in exact arithmetic (`law`).  q is rounded up to a whole

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hadamard response: one bit of the value's column of a Hadamard matrix, in a random row.
 
 Contract: the row j is uniform and independent of the value, the bit is flipped with probability

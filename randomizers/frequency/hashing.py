@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A family of hash functions, one for each 64-bit seed: (seed, value) to a cell from 0 to g - 1.
 
 Contract: family 1, the same cells on every machine and Python, for ever; another family gets another number and other

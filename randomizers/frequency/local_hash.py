@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Local hashing: a public hash function a report, and GRR on the cell that the value falls into.
 
 Contract: the seed is drawn without regard to the value, and P[y|x, seed] <= e^epsilon P[y|x', seed] for every seed, in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many cells the functions of local hashing have: two (BLH), the best for epsilon, or a number that is named (OLH).
 
 Contract: that of local_hash.py, for any number of cells.  Source: Wang 2021, sections 3.3.4 and 3.3.5; 9.3.3 (SOLH) for

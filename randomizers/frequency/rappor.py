@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RAPPOR: a memoised unary encoding, of the values (BasicRAPPOR) or of hashes of them in cohorts (RAPPOR).
 
 Contract: the permanent row belongs to user and value and to no round, so however many reports of one value a user

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Summed histogram encoding (SHE): a one-hot row with noise in every cell, on a grid of whole numbers.
 
 Contract: a cell is one of top + 1 numbers whatever it held, its law for an empty cell is the mirror image of that for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subset selection: report k values of the domain, the true one among them with probability p.
 
 Contract: a subset has one probability if it holds the value and another if not, the same for all such subsets, so

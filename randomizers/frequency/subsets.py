@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How to draw uniform subsets from words: by their number for few values, by the lowest words for many.
 
 Contract: a way draws a set of k - 1 or of k of the other values, uniform among all such sets, or reports a *tie*.  No

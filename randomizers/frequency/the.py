@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thresholded histogram encoding (THE): Laplace noise on a one-hot row, of which only cells above theta are sent.
 
 Contract: the noise of a cell is Laplace of scale 2 / epsilon and independent, so that a report is a unary encoding

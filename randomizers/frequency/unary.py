@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unary encoding: a bit for every value of the domain, each perturbed by itself (OUE, SUE).
 
 Contract: two values differ in two bits, so P[y|x] / P[y|x'] <= p(1-q) / (q(1-p)) <= e^epsilon, in exact arithmetic

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The meaning of the words of a stream's values: integers only, so that devices and auditors need no domain names.
 
 Contract: a layout is a tuple of words and whole numbers (`spec`), the same list in JSON, and `layout` reads it.

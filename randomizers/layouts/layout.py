@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract of every layout of words, and the simplest layout: one code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of attributes, and values with a public number beside them."""
 
 from __future__ import annotations

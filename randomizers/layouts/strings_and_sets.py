@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strings of bits, sets of items, and sets of items with numbers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers: the mean of a bounded quantity (SR, PM, HM), with *none* (ValueAndPresence), its distribution (SW), with
 *none* (WaveAndPresence), and any of them for a mean over a coarser or clipped grid (Clipped).
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The channel of a sliding window as a banded matrix: applied to frequencies, and inverted, in linear time.
 
 Contract: `forward` is y_j = q + (p - q) (the sum of x over j - width + 1 .. j), the chance of each output where the

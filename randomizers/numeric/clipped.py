@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers reported on a smaller grid: those above a threshold count as it, and neighbours share a cell.
 
 Contract: code c of a number is cell min(c, clip) // group of the inner mechanism, and *none* is its none: every code

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hybrid mechanism (HM): SR with probability e^(-epsilon/2), else PM; up to .61 nats SR alone.
 
 Contract: the coin is tossed with the keyed words and is in the report; it does not depend on the value, so the ratio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The common part of mechanisms for the mean of a number: a grid of whole numbers, and exact moments of reports.
 
 Contract: a value is a cell 0..d-1 that stands for -1 + 2 cell / (d - 1), so both ends are on the grid; what a report

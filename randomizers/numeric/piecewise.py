@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The piecewise mechanism (PM): a number of a wider grid, likely near the value.
 
 Contract: reports and their worth are those of sliding.py: d - 1 + width outputs, exactly unbiased, of variance floor

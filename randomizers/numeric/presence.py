@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A number or *none* in one report: the share of users who hold a value, and the mean of those.
 
 Contract: a value is a cell 0..d-2 of a grid over [-1, 1], or d - 1: none, with a window of its own (sliding.py).  Two

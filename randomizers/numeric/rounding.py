@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stochastic rounding (SR): one bit, more likely 1 the larger the value.
 
 Contract: P[1|cell] = (low + cell step) / 2^64 with high = 2^64 - low, so that the chances are exactly linear in the

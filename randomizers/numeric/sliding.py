@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports that are cells of a sliding window: the common part of PM, Square Wave and both with *none*.
 
 Contract: the window of window.py starts at the value's cell, of `cells` outputs.  A mechanism with *none* has one

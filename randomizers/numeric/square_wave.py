@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Square Wave, bucketised first (B-R): a cell number, likelier within b of the value, for whole distributions.
 
 Contract: cells of a number, width 2 floor(b cells) + 1; an output within floor(b cells) of the value has p = e^eps /

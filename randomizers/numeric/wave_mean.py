@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Square Wave for a mean: its reports are counted cell by cell, and give the statistics that a mean stream follows.
 
 Contract: windows are Square Wave's (square_wave.py, wave_presence.py), so that EM finds the distribution behind a

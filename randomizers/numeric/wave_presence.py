@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The distribution of a number among those who hold one, and the share of the others, in one report.
 
 Contract: a value is a cell 0..d-2 of a number, or d - 1: none.  Square Wave's window, as wide as for d - 1 cells,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A window of likelier cells that slides with the value: the one shape behind PM, value + presence and Square Wave.
 
 Contract: of `cells` outputs the `width` (odd) that start at the value's own place have the level `high`, all others

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions: users who tell what changes through a horizon, node by node, for one epsilon in all.
 
 `Ones`             values as vectors of zeros and ones (ones.py)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ExSub told node by node: m of all changes that there could be, with signs that agree with the user more often.
 
 Contract: that of `Protocol`.  All reports of a user together are what a plain or a lifted report of m of d nodes + s

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A horizon: who of a stream's users tells changes of which length through T periods, and what it costs.
 
 Contract: pure data.  Slots are dealt to cohorts by their number mod K, and within a cohort to levels in runs, so that a

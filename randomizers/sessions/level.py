@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all protocols of a level have in common: their measures, and the checks of what is handed in.
 
 Contract: a protocol tells `entries` = d nodes numbers of -1, 0 and +1, of which at most s are not 0.  Whoever builds

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The question of one node: what the users of a level have changed since it began.
 
 Contract: a question like all others for whoever counts: reports of a constant length, additive support, unbiased

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values as vectors of zeros and ones, so that a change of value is a few coordinates with a sign each.
 
 Contract: a public function of the value alone.  *None* is the vector of zeros.  The change between two values is -1, 0

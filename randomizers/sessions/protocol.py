@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract of what the users of one level do through a horizon: secret counters, and a report at each node.
 
 Contract: a user has secret counters, drawn once (`begin`), and at each node, in order, gives a report of the changes

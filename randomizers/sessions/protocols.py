@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The protocols of a level by their names, and how a name and parameters become one.
 
 Contract: `protocol(p.name, p.d, p.nodes, epsilon, p.parameters())` is p again.  Any name and parameters give a protocol

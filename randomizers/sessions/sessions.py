@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sessions of a stream's users: secret counters and values read, from the opening of a horizon to its end.
 
 Contract: the round of a horizon's first node opens the session of its cohort, for the users of that period's population

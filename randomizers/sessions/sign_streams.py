@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sign for every coordinate of every node, of which those of changes lean to the change: DDRM, EFMRTT, FutureRand.
 
 Contract: that of `Protocol`.  A user's changes are counted, and what is done with the i-th of them was drawn at the

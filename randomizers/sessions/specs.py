@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From specs to horizons and nodes: what a round or a state says of a session becomes the session's objects again.
 
 Contract: any spec gives the object, whose own spec is the same, or a ParameterError of one line.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports of a node: some of d coordinates with a sign each, fewer or more, as rows of constant length.
 
 Contract: a report has a bit for +1 at each coordinate, in whole bytes, and then one for -1 at each, and no coordinate

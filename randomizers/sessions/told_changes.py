@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node of ExSub online for many users at once: byte for byte and counter for counter what one user gets.
 
 Contract: that of `ExSubOnline.tell_one`, in columns.  How many slots and others are left at a coordinate depends on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mechanisms for sparse vectors: a few of many items, each with a sign or a number from -1 to 1.
 
 `VectorQuestion`   what they have in common: values, signs of numbers, digests (vector.py, entries.py)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cells of one user's entries: put in order, told apart, and skipped, for many users at once.
 
 Contract: an array of cells is uint16[entries, n], one column a user, EMPTY where there is no entry.  All steps work on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Discrete Laplace noise on a circle of 2^(bits + 1) whole numbers: every number is possible, whatever it is added to.
 
 Contract: noise X has P[x] in proportion to e^-(rate |x|) for x from -2^bits to 2^bits - 1, but for the rounding of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CoCo: correlated collisions, where the two signs of an item are hashed into the two cells of one pair.
 
 Contract: a public hash function puts +1 of an item into one of t cells, evenly, and -1 into the partner of that cell

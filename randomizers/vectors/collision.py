@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collision: the cells of a user's entries under a public hash function, of which one is likelier to be reported.
 
 Contract: with t >= 2 s cells, of which a user's entries fill k, each of the k is reported with probability p and each

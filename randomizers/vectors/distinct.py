@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How to draw different coordinates from words, exactly uniformly, with some of them already taken.
 
 Contract: the coordinates of a draw are those of the words in their order, w // q with q = 2^bits // number, without

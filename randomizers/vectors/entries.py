@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The entries of a sparse vector: which items a user holds, each with a sign, from the words of a value.
 
 Contract: `entries` gives the item of each entry, rising, and its sign, 0 where there is none.  Items of sets are all

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ExSub: m of all coordinates with a sign each, e^epsilon times as likely if they agree with the user somewhere.
 
 Contract: that of subset_reports.py.  `ExSub` accepts reports with at least one symbol that the user holds, which is the

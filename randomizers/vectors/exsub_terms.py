@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The formulas of exclusive subsets (ExSub): which reports weigh more, how accurate they are, and how long is best.
 
 Contract: a report is m of d + s coordinates (s of them stubs), each with a sign.  A user has exactly s *specials*: the

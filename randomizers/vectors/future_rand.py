@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sign for every coordinate, where a pattern of flips is drawn for all entries of a user at once: FutureRand.
 
 Contract: a user's i-th entry x is reported as x b_i, other coordinates are fair coins.  The flips b are drawn together.

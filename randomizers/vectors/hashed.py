@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The common part of oracles that hash a user's entries into t cells and report one cell: Collision and CoCo.
 
 Contract: a report is the number of a hash function, drawn without regard to the value, and one of t cells; under every

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One coordinate of each user, drawn at random and named in the report: KVUE and PrivKV.
 
 Contract: the coordinate does not depend on the value, so it is sent in the clear; of its content in {-1, 0, +1} a

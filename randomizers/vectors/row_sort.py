@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sorting many rows of a few hundred numbers each.
 
 Contract: `sort_rows` gives the rows in rising order.  NumPy sorts rows of up to 512 numbers of 16 or 32 bits in the

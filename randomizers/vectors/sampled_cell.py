@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One entry of each user, sampled, in a row of cells of which every one may say something: PCKV-UE.
 
 Contract: a set of entries is padded to s with dummies, which have no cells.  A first word names one of the s places,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One entry of each user, sampled, among all coordinates with either sign: PCKV-GRR and PCKV-AGRR.
 
 Contract: a set of entries is padded to s with dummies, coordinates d to d + s - 1: a user with h entries has +1 at the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays that one lane after the other uses again.
 
 Contract: `array` gives room of a shape under a name, with whatever it held before; the next call with that name takes

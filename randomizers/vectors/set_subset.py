@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subset selection over sets: m of all items without signs, e^epsilon times as likely if they meet the user's set.
 
 Contract: that of subset_reports.py.  An item that a user holds is in the report with probability p, another one with q,

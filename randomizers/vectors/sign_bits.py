@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sign for every coordinate, of which k of a user's s entries are told and all others are fair coins: EFMRTT, DDRM.
 
 Contract: a set of entries is padded to s.  A first word, which does not depend on them, names a place, and the k

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mechanisms for sparse vectors whose support is, for each coordinate, a sum of numbers of either sign.
 
 Contract: a report adds one number, of mean kappa times the number that its user has at the coordinate and of the same

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Oracles for sparse vectors that count, for each coordinate, how many reports support +1 and how many -1.
 
 Contract: a report supports the sign that a user holds at a coordinate with probability `own`, the opposite sign with

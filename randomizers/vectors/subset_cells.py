@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The accepted cells of exclusive subsets as whole numbers of words, and all exact probabilities that follow from them.
 
 Contract: with probability `plain` a report is uniform among all of them; else an accepted cell is drawn (a specials

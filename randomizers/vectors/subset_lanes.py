@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many reports of exclusive subsets at once, from the words of a lane of users: byte for byte what one user gets.
 
 Contract: that of `SubsetReports._from_words`, in columns.  Which of a user's specials are drawn on purpose follows from

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions whose reports are m of d + s coordinates, those that agree with the user e^epsilon times as likely.
 
 Contract: P[y|x] <= E P[y|x'] for E <= e^epsilon and any vectors of at most s entries, exactly (`law`): a report is

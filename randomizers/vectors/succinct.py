@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A clipped sum of all entries with public random signs, and noise: SUCCINCT, in whole numbers.
 
 Contract: a public hash gives every coordinate a sign h_j, +1 or -1, under a seed that does not depend on the value.  A

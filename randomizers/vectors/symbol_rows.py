@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports of m different coordinates, each with a sign, as rows of constant length in one canonical form.
 
 Contract: symbols are coordinates without signs, or 2 j for +1 at coordinate j and 2 j + 1 for -1, rising.  A report

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The common part of mechanisms for sparse vectors: few of many items, each with a sign or a number from -1 to 1.
 
 Contract: that of every question (question.py), over values of an items or signed layout: sets, or items with numbers.

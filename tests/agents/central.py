@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Central streams for tests: plans, events with amounts, a run beside local streams, and what the curator must say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deployments with a central target and recordings of just as many users as their smallest batch: for both runtimes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate` as one types it: what it says on either stream, and its exit code.
 
 Contract: `murmurate("check", cwd=folder)` runs `main()` in this process, which saves starting one, in an environment

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tests of whole runs share: snapshots that come often."""
 
 from __future__ import annotations

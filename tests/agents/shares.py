@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stream of each measure that tells values by views, as a file declares it, and what people say to it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small deployments with a stream whose reports are added up in the mixing zone, for tests of stages and runtimes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate account`: the table's lines, its width, the JSON, and what is refused."""
 
 from __future__ import annotations

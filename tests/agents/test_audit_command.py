@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate audit mechanism` prints claimed, realised and measured, and its exit code says whether they agree."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact sums stay at the edge: they stand in no topic, log, metric, state or dead letter outside of it, and nothing
 that leaves it depends on raw values but the noisy sums and the threshold.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests run commands in their own process: a process of its own says the same, and nothing is left behind."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate config apply`: what it reads of --from, and the table that it puts into the file."""
 
 from __future__ import annotations

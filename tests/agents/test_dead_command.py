@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate dead`, as far as no broker is needed: what is shown, and what a retry would do."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate demo` as a user meets it: the page's address, the page while it runs, the figures, Ctrl-C."""
 
 from __future__ import annotations

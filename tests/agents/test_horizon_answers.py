@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers over stretches of time from a method of horizons: their standard errors hold what they say.
 
 Releases are the product's own, of answers that are drawn from the laws of counts.

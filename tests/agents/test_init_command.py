@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate init`: what it writes works, and it overwrites nothing."""
 
 from pathlib import Path

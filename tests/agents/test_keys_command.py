@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate keys`: files that only their owner reads, fingerprints and nothing else on the screen."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must not come through: who sent what, in which order, when; and no value or user outside the edge.
 
 Statistical tests here state what they allow: 5 sigma where ARCHITECTURE section 5.12 says so, else one false alarm in a

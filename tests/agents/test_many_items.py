@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stream of more items than a release has figures: from events through every stage to releases, files and lines."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate mechanisms` and the page that it makes: every mechanism has its row, the figures are today's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What releases claim of the mixing, in words: the same in every command, and always against whom."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate peek`, as far as no broker is needed: what is said of every kind of record, and what never is."""
 
 import json

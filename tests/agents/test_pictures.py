@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Charts as SVG: what is drawn is inside, named once, and the same every time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate plan`: a table that fits a terminal, one line of JSON, one recommendation with its reason, and warnings.
 
 Truths are short and methods few here: what the figures are worth is tests/agents/simulate/test_prediction.py's.

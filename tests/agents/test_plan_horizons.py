@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate plan` on horizons of changes: beside other methods, with figures, and never recommended."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate query`, `murmurate.query` and `/query`: the same bytes, whoever is asked."""
 
 import asyncio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate replay` as a user meets it: four files, exit codes, one line a mistake, Ctrl-C, nobody's name or value."""
 
 from __future__ import annotations

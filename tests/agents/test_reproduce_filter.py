@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate reproduce filter`: a line a configuration, what it is held to is really judged, files are read by path."""
 
 from __future__ import annotations

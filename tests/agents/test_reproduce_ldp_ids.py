@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate reproduce ldp-ids`: the paper's table and figures in 80 columns, judged truly, with pictures."""
 
 from __future__ import annotations

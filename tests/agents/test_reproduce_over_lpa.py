@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate reproduce filter --over-lpa`: errors over LPA's, error bars, judged targets, a picture a stream."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate reproduce post-processing`: the dissertation's comparison again, in 80 columns, with a true exit code."""
 
 import math

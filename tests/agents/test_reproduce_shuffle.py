@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate reproduce shuffle`: printed figures beside ours, what is judged, and files."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate reproduce tops` and `topl`: small forms run, the same seed prints the same, and what they are held to is
 really judged.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate reproduce vectors`: printed figures beside ours, what is judged, pictures."""
 
 from __future__ import annotations

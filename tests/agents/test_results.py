@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results that are no declared names, found ones and tables: from a decision to the record, its readers and a page."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate schema`: JSON Schema of the deployment file and of what travels."""
 
 import json

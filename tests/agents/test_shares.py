@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shares of users behind views, from a table to releases: exact, the same whatever goes wrong, true, and looked at."""
 
 from __future__ import annotations

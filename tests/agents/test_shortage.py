@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When it is said that a stream's rounds stay below min_batch: by releases and the plan, and seldom."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every state and every snapshot carries the number of its form, and one of another form is refused with the remedy."""
 
 from __future__ import annotations

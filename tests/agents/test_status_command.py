@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate status`, as far as no broker is needed: a table of 80 columns, and the exit where nobody answers."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate topics`, as far as no broker is needed: commands, tables, and what is said where nobody answers."""
 
 import json

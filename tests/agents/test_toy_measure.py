@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A measure that is defined outside the package works wherever a measure does: from the file to the page."""
 
 from __future__ import annotations

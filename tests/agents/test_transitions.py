@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """States whose transitions are checked: no other step is taken, and the drawings show them all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate trees` and the page that it makes: figures and picture are today's, and true of simulated noise."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who takes part depends on no value: what leaves the edge is as large, as long and about as many with any value as
 with another, on the stages and over whole replays.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two walks of docs/ARCHITECTURE.md are what really happens: a small deployment is played with every call watched.
 
 Contract: a step's function is defined in its file; it is entered after the step before it, called directly by the step

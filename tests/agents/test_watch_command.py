@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate watch`, as far as no broker is needed: a release as one line of at most 80 columns."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sets, vectors, rows and strings through every stage: exact, the same whatever goes wrong, and nothing beyond the edge
 is larger or smaller for any value.
 """

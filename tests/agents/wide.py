@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streams whose values take several words, one of each kind, in a small deployment: what they measure, who says what.
 
 The kinds that no statistic of the product takes yet are told by a view of the tests' own, a number from all words.

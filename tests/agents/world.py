@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small deployment with everything in it: two streams, partitions everywhere, latecomers, missing values; for many
 tests.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often two standard errors hold the truth, over truths that wander, by the stream's own method and filter."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The chooser takes what is best, and can be asked for the paper's rule."""
 
 import math

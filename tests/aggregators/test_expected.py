@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closed forms of errors: those of the spec, and the steady state that the scaling of the filter is."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a release says of numbers: in their own unit, possible, and with an error that is that of the figure."""
 
 from __future__ import annotations

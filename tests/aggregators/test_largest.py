@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Very many items: what a release lists of 65 536, how right that is, and that every method follows them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of shares: how their cells lie and are called, what is true, the exact promise of their question, and how good
 its answers are.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Confidence: a chance by the errors alone, or by how far the stream has been from the threshold, too."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Norm-Sub against the dissertation's values and against what a projection must be."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What "auto" takes for sets and vectors without building all mechanisms is what a comparison of all of them takes."""
 
 from __future__ import annotations

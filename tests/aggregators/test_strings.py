@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shares of prefixes: their names, what is true, the exact promise of their question, and how good its answers are."""
 
 from __future__ import annotations

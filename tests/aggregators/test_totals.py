@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Totals: unbiased and with their exact variance by enumeration, bars that hold, and sums over stretches of periods."""
 
 from __future__ import annotations

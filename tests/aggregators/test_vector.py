@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of items: what is true of them, which mechanism is asked, and how good means, shares and quotients are."""
 
 from __future__ import annotations

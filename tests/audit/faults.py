@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mechanisms that break the promise, one way each: what the audit must catch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all reports of one user about any w periods tell together, in exact arithmetic, for what was really asked.
 
 A report is a keyed pseudorandom function of (round, user, value).  So over keys the reports of one user are independent

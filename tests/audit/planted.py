@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pipelines that break the promise over a window, one way each, and servers that would profit: what the audit must see.
 
 A server alone breaks nothing: its devices refuse.  Each fault here is in the devices, and each has a server that asks

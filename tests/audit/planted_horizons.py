@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Devices that break the promise about horizons, one way each, and servers that would profit: what the audit must see.
 
 Each fault is in the devices; the rounds beside it ask for what it gives away.  Not here: faults of the laws themselves,

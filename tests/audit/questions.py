@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions over which the audit runs: every view there is over every small domain, and faults that it must see."""
 
 from __future__ import annotations

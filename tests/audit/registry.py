@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Instances over which the audit runs: every registered mechanism, so that none escapes."""
 
 from __future__ import annotations

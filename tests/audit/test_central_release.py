@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all that the curator says of a stream tells about one event, or one user's counted events: exactly, through the
 product's own code from the events on.
 

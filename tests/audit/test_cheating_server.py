@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything a server may try in order to hear more of a user than was promised, and what it gets: refusals, counted.
 
 Each cheat is a list of rounds after an honest one that everybody has answered.  It is tried on the perturb stage, which

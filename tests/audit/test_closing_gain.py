@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a server gains by what it writes into `rounds` while rounds stay below min_batch, measured: nothing.
 
 Two populations differ in the number of users of one contributor, by many, and each is smaller than min_batch.  A server

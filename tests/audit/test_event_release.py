@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The promise of ToPS event by event, exactly: what is released is a function of noisy nodes, and streams that differ
 in one event are told apart by at most epsilon.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The promise, in exact arithmetic: over all inputs and outputs of every registered mechanism, and over every word it
 draws.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is what fake reports are said to add true?  Every histogram of a few users' reports and a few uniform fakes.
 
 Contract: for each mechanism that takes fakes, delta of the exact law of the multiset is at most the engine's, for both

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What somebody who knows all other users' reports learns through the stages where the mixing zone adds fakes.
 
 Two worlds differ in one user's value.  The attacker knows every other report and in which sub-batch it is, takes them

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What somebody at the analysis zone learns from the mixed nodes of a horizon: no more than is claimed for transcripts.
 
 Two worlds that differ in one user's course of changes; everybody else's course is known.  Each node's reports come as

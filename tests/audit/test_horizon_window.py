@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No w periods of any user hold two transcripts, in exact arithmetic, whatever a server asks; each fault that is
 planted in the devices is seen, and the auditor sees it too.
 

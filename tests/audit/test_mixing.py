@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is what mixing is said to be worth true?  Every histogram of a few shuffled reports, over all neighbours and others.
 
 Contract: for each mechanism, view and group of users that has a blanket, delta of the exact law of the multiset of n

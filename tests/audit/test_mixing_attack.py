@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What somebody at the analysis zone learns from mixed reports, measured through the stages: no more than is claimed.
 
 Two worlds that differ in one user's value, and everybody else holds a third one, which the attacker knows.  The stages

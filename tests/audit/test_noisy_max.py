@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The promise of noisy max, in exact arithmetic: every set of at most four events over four values, each beside every
 set that has one event more or another value in one event's place, in both directions.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Old state under new marks: an administrator and a server who work together hear nobody twice in a window.
 
 Perturb's snapshots are sealed, but whoever may write its state topic may put an old one, from before a round was

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The promise of noisy percentiles: of every set of at most four values over four, beside every one of which one value
 was replaced, the whole of what epsilon does not cover, which must be at most delta. Integrals are in closed form, and
 what floats round is far below the smallest delta looked at.

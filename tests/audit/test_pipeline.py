@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The promise over a window, measured behind the whole edge: what all that left a user's device shows about w periods.
 
 One run, two sides of many users.  For w periods one side says one thing and the other another; before and after they

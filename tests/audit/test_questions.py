@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The promise of every question over values of the domain, exactly: behind every view, and with planted faults."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The promise, measured: what reports really show, at a false-alarm rate of one in a million, and that faults are
 seen.
 """

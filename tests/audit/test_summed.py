@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is what is claimed of sums true?  Everything that the mixing zone may write of a few users' reports, and how likely.
 
 Contract: for every pair of values of one user and all values of the others, delta of the exact law of the records that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all released leaves of a tree tell together about one event: exactly, and through the product's own code.
 
 Two streams differ in one event, which changes one leaf by at most the sensitivity.  Released leaves are exact sums

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No method, whatever crashes, lets anybody learn more than epsilon about any w periods of a user: in exact arithmetic.
 
 Two streams that differ in one window of one user go through all stages, from events to releases, with crashes

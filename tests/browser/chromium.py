@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Debian's chromium, driven over its DevTools protocol: as much of it as the page's tests need, and no more.
 
 Nothing is resolved or loaded but 127.0.0.1 and files. What a page writes to the console, what it throws, which policy

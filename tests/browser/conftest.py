@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One chromium for all tests here; where there is none they fail with the line that says what to install."""
 
 from collections.abc import Callable, Iterator

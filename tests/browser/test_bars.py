@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A distribution on the page: a bar for each stretch, in the order of the range, beside the lines of the largest."""
 
 import pytest

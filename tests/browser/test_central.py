@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Central streams on the page: a promise beside the users' one, sums in their unit, and how far a hold-out is."""
 
 from pathlib import Path

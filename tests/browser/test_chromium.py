@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Without a chromium the tests fail and say what to install; what it is asked too early it is asked again."""
 
 import pytest

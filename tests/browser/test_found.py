@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names that are found, on the page: a line from the period on in which one came up, and gaps where it did not."""
 
 from collections.abc import Sequence

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Very many items on the page: rows of what a period lists, how each came in, and no window too narrow."""
 
 from __future__ import annotations

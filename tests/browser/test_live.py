@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page of a live deployment: releases as their topic has them, and nothing that only the edge may know."""
 
 import asyncio

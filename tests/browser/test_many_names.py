@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thousands of items on the page: the largest first, any of them found by its name, and no window too narrow."""
 
 import pytest

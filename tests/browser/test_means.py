@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A mean on the page: a line on an axis in its own unit, and presence in percent on another one."""
 
 import pytest

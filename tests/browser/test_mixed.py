@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the mixing is worth stands beside the promise: against whom, and on demand with how many reports."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Means and distributions on the page: in any size and light, without a truth where there is none, never as markup."""
 
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`report.html` opens from disk without a network and shows what the page showed at its end."""
 
 from pathlib import Path

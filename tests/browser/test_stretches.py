@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions by hand: a drag over the chart is answered from the releases, and sums have a running total."""
 
 from pathlib import Path

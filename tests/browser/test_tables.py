@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of attributes on the page: a heading for each, its cells by values in their order, no window too narrow."""
 
 import pytest

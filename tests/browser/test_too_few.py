@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streams with too few reports on the page: no line where nothing is known, and what is lacking in words."""
 
 import pytest

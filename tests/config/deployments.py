@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deployments for tests: the shared example, and small ones as values."""
 
 from __future__ import annotations

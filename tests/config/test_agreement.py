@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is compared before anybody joins: every value that shapes rounds, batches or time, and what differs in words."""
 
 from dataclasses import replace

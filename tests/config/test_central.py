@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Central streams in a deployment file: what is refused and how, what `check` promises, what may change."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which changes of a deployment that runs are free, make a new revision, or are refused."""
 
 from typing import Any

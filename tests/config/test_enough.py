@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What so many users are too few for, and what is known before anybody has come."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `check` says: the promise in words for every setting, the mechanism really used, and too few users."""
 
 import math

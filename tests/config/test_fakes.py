@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fake reports in a deployment file: what is refused, what devices are asked then, and what `check` says they add."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of marginals in a deployment file: what loads, what each mistake's line says, what changes the digest."""
 
 from __future__ import annotations

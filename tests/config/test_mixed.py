@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A central target: what it chooses, what it refuses, what devices then answer, and that releases keep it."""
 
 from __future__ import annotations

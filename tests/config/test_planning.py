@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the file to the plan: w, slots, limits, and a digest that follows the meaning."""
 
 from pathlib import Path

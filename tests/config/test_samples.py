@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples: each is a deployment without warnings, and its events are read by the reader it describes."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Secrets: from files and variables, never shown, and each zone gets its own."""
 
 import traceback

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of a stream of strings: what it means, and a line for each mistake."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A change of values at an instant: what a file says, what a record says, and who agrees with whom until when."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of a total: what it takes, what it refuses, and which table reads which model."""
 
 from __future__ import annotations

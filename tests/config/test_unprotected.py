@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A file that asks for reports without local protection: what it has to say, and what is said of it, in capitals."""
 
 from __future__ import annotations

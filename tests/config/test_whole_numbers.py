@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Means of whole numbers, forms and portions of horizons in a file: what they are, what is refused, and digests."""
 
 from __future__ import annotations

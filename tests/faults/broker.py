@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real Kafka broker that a test may kill: one node or a cluster, KRaft, from Apache Kafka's own jars.
 
 Contract: `start` returns when every node knows every other; a node keeps its ports and its data over kill and restart;

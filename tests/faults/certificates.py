@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A certificate authority and a server's certificate for 127.0.0.1, made for one test and good for a day."""
 
 import datetime

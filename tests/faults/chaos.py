@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bad days: workers killed and frozen, brokers that go away, by a seed and a number of times, while releases come."""
 
 from __future__ import annotations

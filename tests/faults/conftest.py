@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One broker for all tests of a process, started when the first one asks; where there is none they fail with the line
 that says what to install.  It is down while tests of other folders run.  A test that wants a cluster, SASL or its own
 settings starts a Broker in its tmp_path.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A deployment on a real broker, as its users meet it: a file, secrets, topics, workers as processes, a feed.
 
 Every process is started here and ended here, by its id; what a worker logged is kept for whoever asks why.

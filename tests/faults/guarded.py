@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A broker with a listener for each way to come in: every login with and without TLS, and certificates on both sides.
 
 Tokens are JSON web tokens without a signature, which Kafka's own handler takes in tests: the handshake is the real

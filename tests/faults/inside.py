@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker of a deployment inside the test's own process: a test may look at its stages, and at what ended it."""
 
 from __future__ import annotations

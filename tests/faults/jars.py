@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the broker's Java and its jars come from: the machine's `java`, and Apache Kafka's own jars by Maven.
 
 Contract: `jars(version)` is a folder with every jar of pom-VERSION.xml, whole or not there; it is made once, in the

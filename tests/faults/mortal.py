@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers that die by kill -9 at chosen moments of a round, and are started again at once: for test_every_phase.py.
 
 Contract: a phase is a step of a round and a moment of the transaction that takes it; it is wanted as often as it has

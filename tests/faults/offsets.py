@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Group offsets, as an outsider could set them."""
 
 from __future__ import annotations

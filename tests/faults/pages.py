@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The blocks of a page in docs/, and its Python run against a broker and a deployment of a test."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ports of a broker on this machine: found, held, and asked who is there.
 
 Contract: a port that `Ports` gives is no other broker's and no client's until `release`, also while its broker is dead.

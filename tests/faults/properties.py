@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a node of a test's broker is told: server.properties, and where its log goes.
 
 As a broker is out of the box, but for what would make a test wait (transactions are cleaned up, groups balanced and

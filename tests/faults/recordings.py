@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Made-up recordings for tests on a broker: users, times and values by a seed, a little out of order."""
 
 from __future__ import annotations

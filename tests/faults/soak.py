@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A deployment at a steady load for a long time: is memory flat, does lag stay, do releases come?
 
 `make soak` (ARGS="--minutes 30 --rate 10000").  One broker, two workers of all zones, events by the wall clock.  Prints

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every way to reach a guarded broker: what gets in does everything, what does not is told in one line what to change.
 The worker itself goes each way in `make faults`, and by password over TLS in test_security.py.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A source gets more partitions while its deployment runs: nothing is lost or stops, and no restart is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Config and keys are compared with the record in `rounds` before anybody joins; it changes as far as it may."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The alert rules in a real Prometheus: each fires on what it is for, and one that scrapes a real worker fires when the
 brokers of that are gone.
 """

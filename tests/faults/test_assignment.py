@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong while a group gives partitions ends the worker with its reason: it does not live on and hold them."""
 
 from __future__ import annotations

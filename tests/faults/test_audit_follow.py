@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The auditor that follows, on a real broker: killed again and again, it finds each violation within seconds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate audit ledger` on a real broker: nothing where there is nothing, and each planted violation by its name.
 
 Reports are 45 bits wide: with one-byte reports one user's stray report often equals another's right one.

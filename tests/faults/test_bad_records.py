@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records that nobody should have written: each that nobody can read is named once, what nobody asked for changes
 nothing, and the releases are those of a run without them.
 

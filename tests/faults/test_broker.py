@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the fault tests stand on: a broker that really dies, comes back with its data, and guards its other door."""
 
 # mypy: allow-untyped-calls

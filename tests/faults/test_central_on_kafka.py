@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Central streams on a real broker: whatever is killed, the same bytes as on the embedded runtime, and the auditor has
 nothing to say.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A central target in both runtimes: the error that was promised, one report too few for a release, the same bytes."""
 
 from __future__ import annotations

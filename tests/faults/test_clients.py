@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What readers and writers ask of the brokers, and what a reader tells of where it stands."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/PRODUCING.md, docs/SUBSCRIBING.md and docs/ACCESS.md, run: every Python block, every record and table of the
 file, and in `make faults` Kafka's own console tools too.  The Python of subscribers runs in test_foreign_consumer.py.
 kcat is shown on these pages and is not on every machine.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clocks that are wrong, on a real broker: a worker's, a door's that was left ahead, ticks that nothing can pass."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A rolling restart with other values under load: every period is judged by what holds for it, and by nothing else."""
 
 from __future__ import annotations

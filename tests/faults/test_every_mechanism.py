@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every mechanism that serves a stream does so on Kafka too, with a worker killed: the same bytes as embedded. So does
 a stream of so many values that the state of its filter is too large for one record, and its counts for a message, and
 whose periods are revised; and one that finds first where to clip its numbers.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LPA and LBA on Kafka with kill -9 in every phase of a round: releases byte-equal to those of the fault-free run.
 
 The phases are mortal.py's: a worker that comes to one for the first time, from some period on, dies there by its own

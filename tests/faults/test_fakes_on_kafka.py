@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A deployment with fake reports on a real broker: the releases of a replay, also where the mixing zone's worker dies.
 
 The fakes of a round come from the key alone, so a successor of a killed worker draws the same ones.  Embedded crashes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subscribers outside: plain Kafka, the topic's name and the published schema are all that they need, in Java as in the
 Python of docs/SUBSCRIBING.md.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A horizon that is cut by a stop on a real broker: every worker ends, events go on, another file is refused meanwhile.
 
 Contract: the releases are those of a replay of the same recording, byte for byte, and the auditor has nothing to say.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Faust hands to a stage: committed records only, each once and in order, from the offset that the stage wants."""
 
 from __future__ import annotations

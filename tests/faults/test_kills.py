@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers die, freeze, join and leave, brokers go away; releases, reports and budgets do not notice.
 
 `make test` has a worker that is frozen; kill -9 is there in every phase of a round (test_every_phase.py), and forced

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Zones apart on a real broker: no user, value or pseudonym leaves the edge, in whatever form, on whatever way.
 
 Each zone's worker has a folder of its own with its own secrets only; users with telling names say things that nobody

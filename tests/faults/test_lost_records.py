@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A source deletes what its door has not read: one command says what is gone, and lets the rest go on."""
 
 from __future__ import annotations

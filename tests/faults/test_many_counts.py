@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stream whose tallies are two blocks each, on Kafka: workers die and come back between them, and no byte changes.
 
 Its short form is a stream of tests/faults/test_every_mechanism.py, whose tallies are one block each.

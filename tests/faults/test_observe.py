@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a worker shows while it runs on a real broker: metrics by zone, readiness, the page; and who follows it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An old snapshot under new marks on a real broker: perturb stops with one line, before it asks anybody again.
 
 What the administrator of the brokers can write into a state topic, on a Task as workers run it.  Each part of a record

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/OPERATING.md, run: the commands of the page, in order, in one shell, against a real broker.  `make test` ends
 where the first worker does; kills, new keys and changes of the file follow in `make faults`.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two workers of one name: the earlier one ends with a line, the later one works, and a dead one's name is free at
 once; and two deployments of one name: whoever comes second is refused.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topics on a real broker: made once, corrected, refused; streams begin once, however many begin them."""
 
 import asyncio

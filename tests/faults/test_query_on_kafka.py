@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate query` on a real broker: it says what the topic holds, revisions and strangers among its records."""
 
 from __future__ import annotations

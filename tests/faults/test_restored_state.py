@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Somebody wrote into a state topic: the stage stops, one command looks, another lets it go on with no byte changed."""
 
 from __future__ import annotations

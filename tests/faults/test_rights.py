@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands of `topics acl` on a real broker: each principal does what the table says, and nothing else."""
 
 import asyncio

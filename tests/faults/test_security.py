@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Over SASL_SSL: the same releases, one clear line for a password that is wrong, and no password in any log."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shares of users behind views on a real broker: whatever is killed, the same bytes as a replay of the recording."""
 
 from __future__ import annotations

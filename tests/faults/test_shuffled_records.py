@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a reader of `batches` sees besides the reports: nothing that differs between them (ARCHITECTURE section 5.12).
 
 The broker's own files are read, batch by batch: there stands everything that any consumer could ever be given, and

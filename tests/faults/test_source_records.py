@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records as sources have them: keys, headers, any time of their own, none at all for a value, a mebibyte, gaps."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What applications may write to a source: batches in every codec, and transactions, which may stay open."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports that the mixing zone adds up, on a real broker: the releases of a replay, also where its worker dies.
 
 The topic `batches` holds sums and seals alone, and the auditor counts them again.  Embedded crashes at every point are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A topic that was deleted and made again has other records at the marks of the old one: nobody goes on with it."""
 
 from __future__ import annotations

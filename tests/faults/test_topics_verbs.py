@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate topics` and `murmurate check --against` as one types them, on a real broker."""
 
 import asyncio

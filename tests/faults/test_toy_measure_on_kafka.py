@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A measure from outside the package on a real broker: workers that know it release what the embedded runtime does."""
 
 from __future__ import annotations

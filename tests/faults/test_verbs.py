@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """watch, status, peek and dead on a real broker, as one types them, beside a worker that runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From a JSON topic to releases on a real broker: the same bytes as the embedded runtime, however many workers.
 
 In `make test` three, and half of the periods; one and two have their bytes compared there by other tests.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values of several words on a real broker: sets, vectors, rows, strings and measured values, with silence and wrong
 ones among them, release the same bytes as embedded, however many workers there are and whenever one is killed.
 """

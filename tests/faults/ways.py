@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every way to log in to a guarded broker, as the lines of a [kafka] table, and the same ways gone wrong."""
 
 from __future__ import annotations

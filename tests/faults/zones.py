@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A deployment on a real broker whose zones are apart, and what a test sees when one of their workers is killed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws whose words are given: for looking at what single words do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A world of rounds around DeviceArray and Device, with a brute-force model beside it; shared by several tests.
 
 Every check is an assertion about what left the devices, made without the ledger's own arithmetic: lists and sums over

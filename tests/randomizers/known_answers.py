@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Known answers for every mechanism, by a second implementation that shares no code with the library.
 
 Contract: written from the library's docstrings (randomness.py, thresholds.py, grr.py, unary.py), in plain Python: HMAC

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Known answers for questions over values of several words, by a second implementation that shares no code.
 
 Contract: written from the docstrings of randomness.py, layouts/, views.py, padding.py, viewed.py and grr.py, in plain

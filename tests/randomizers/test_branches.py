@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Groups of users and public numbers: value-free, of one length, additive, and refused where they are none."""
 
 from __future__ import annotations

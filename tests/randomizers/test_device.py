@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Device and DeviceArray: golden cases of the ledger, frozen facts, snapshots, memory."""
 
 from __future__ import annotations

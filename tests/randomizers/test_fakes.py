@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fake reports: uniform, well formed, and taken out of estimates without bias.
 
 Statistical tests reject by chance once in a million runs.

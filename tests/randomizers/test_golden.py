@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GRR and OUE against values worked out by others (tests/data/oracles.json, as many digits as were printed).
 
 The values belong to the ideal p and q; the library's are realised in integers, at most 2^-16 of q and here 2e-8 apart.

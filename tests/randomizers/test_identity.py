@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pseudonyms, partitions, slots and streams: keyed, even, and independent of each other."""
 
 from __future__ import annotations

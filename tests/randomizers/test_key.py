@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keyed randomness fails closed: without a good key and a working cipher there is an error and no report.
 
 What a key shows, in text or to a copy, is its deployment and fingerprint.  What words are drawn: test_randomness.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The library gives byte for byte what a second implementation (known_answers.py) got from the written description."""
 
 import json

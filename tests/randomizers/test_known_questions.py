@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions over several words give byte for byte what a second implementation got from the written description."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the words of a value mean: every value is one, no other row is, and none and refused have rows of their own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Any sequence of rounds, repeats, corrections, crashes and lies leaves every promise of the ledger standing.
 
 I1 every window within budget, I2 gaps of w, I3 one report per user and round, I5 decisions blind to values, I8

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every mechanism keeps: one length, additive support, unbiased estimates, bad input refused."""
 
 from __future__ import annotations

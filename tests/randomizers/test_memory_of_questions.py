@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a round may ask costs whoever reads it little memory, however it is put."""
 
 from __future__ import annotations

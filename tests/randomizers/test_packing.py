@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Packed rows say what was put in, and their column sums are the plain sums."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Padded sampling against Wang 2021, section 5.2, and the error of groups of random size; by real reports.
 
 The simulations are of fixed users under 20 000 rounds of coins, with fixed seeds: a mean lies within 4 of its standard

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keyed randomness: the same context gives the same words on every machine, any other context unrelated ones."""
 
 import hmac

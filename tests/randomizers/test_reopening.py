@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changed frozen facts shut every slot until the longest window has passed; a second change forgets no first one."""
 
 from __future__ import annotations

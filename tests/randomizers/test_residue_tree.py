@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The geometry of residue trees: values at a step are sums of told nodes; numbers of SaO2 stand here as values."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A state in pieces is the state, however the pieces are cut; and nothing less is taken for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Epsilon in whole micro-nats, a lower bound of e^epsilon, and levels that round towards privacy."""
 
 from decimal import Context, Decimal

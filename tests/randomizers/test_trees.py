@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shape of trees: golden canonical nodes, and that they are the fewest that hold a stretch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keyed words look random where contexts are as regular as they can be: counters.
 
 Keys are fixed, so a test here passes always or never; over the choice of a key each would alarm by chance with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What views tell: one code a value, by itself, and each code is some value's; a padded sample by exactly its law."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One message of each kind, and the arbitrary JSON and bytes that the fuzzers throw."""
 
 import copy

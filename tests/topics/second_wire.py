@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wire written a second time, from docs/WIRE.md alone and in plain Python: it shares no code with the library.
 
 Run it to write tests/data/wire_golden.json, whose bytes stand in docs/WIRE.md too: python tests/topics/second_wire.py

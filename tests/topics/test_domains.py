@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What events may say: numbers become cells, by themselves and in bulk alike, and back to the number they stand for."""
 
 import json

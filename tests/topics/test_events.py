@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import itertools
 import json
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who and when of frames that are no JSON: the same whatever stands in the value, and as in JSON where it is JSON."""
 
 from __future__ import annotations

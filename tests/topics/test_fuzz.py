@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever bytes arrive, decoders give a value or one of the errors of topics/errors.py: never another exception.
 
 700 inputs each in `make test`, the same ones every time; in `make audit` 15 000 fresh ones each, 135 000 in all.

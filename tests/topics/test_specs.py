@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Specs of questions on the wire: nested, frozen and bounded; and whatever stands there, no reader breaks."""
 
 from __future__ import annotations

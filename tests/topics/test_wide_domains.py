@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sets, vectors, rows and strings: from JSON to words and back, by tables too, and what is wrong with the others."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/WIRE.md, the golden file, the second implementation and the library say the same bytes."""
 
 import json

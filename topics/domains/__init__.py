@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an event may say, and the words of it, a class for each kind; `Domain` is what they have in common.
 
 `Categories`, `Grid`      one code: declared texts, or numbers of a declared range

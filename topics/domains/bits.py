@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strings of bits: texts, or hexadecimal digits.
 
 Contract: the first bit of the first word is 0, then come the m bits, then zeros to the end of the last word; bits of a

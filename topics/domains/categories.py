@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Declared texts, such as the screens of an app: one code each.
 
 Contract: codes are 0 to k - 1 in the declared order, then "other" if enabled.  `none`, the code of a user without a

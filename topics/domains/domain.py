@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every domain offers: how many words a value takes, what they mean, JSON to words and back.
 
 Contract: a domain is plain data and follows from its declaration alone.  Its layout is a plain tuple that says what the

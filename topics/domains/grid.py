@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of a declared range: as the nearest of so many points, or the piece of the range that holds them.
 
 Contract: a number outside the range counts as its nearer end.  `none`, the code of a user without a value, follows

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sets of declared items, or of whole numbers.
 
 Contract: an event says a list of items in any order.  Its words are the items' numbers, rising, filled with FILLER to

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A value with a public number beside it: the number, and that there is a value at all, are nobody's secret.
 
 Contract: an event says an object {"value": ..., "measure": a number}.  Its words are those of the inner value, then the

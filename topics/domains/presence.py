@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """That something happened: every value is the same one, for streams that only count events."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of attributes, each a declared text or a number of a declared range.
 
 Contract: an event says an object with all the attributes and no other.  Attributes are packed in the declared order,

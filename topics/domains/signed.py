@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Vectors with few entries: items, and a number from -1 to 1 for each.
 
 Contract: an event says an object from items to numbers.  Its words are pairs, rising by item: the item's number, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How lists and objects stand in a cell of a table (CSV), where everything is text.
 
 Contract: a cell that begins with [ or { is the JSON of the value.  Else a list is its items with | between them

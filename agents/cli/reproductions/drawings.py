@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of LDP-IDS as pictures: panels side by side, the same colour for the same method everywhere.
 
 Contract: budget division is dashed, population division is not; what is ours is ink.  Not here: SVG (pictures.py).

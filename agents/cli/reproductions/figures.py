@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The figures of LDP-IDS as runs: which curves there are, over what, and which run is behind each point.
 
 Contract: a figure is a function of streams, users and periods alone; figures that show the same run name the same case,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate reproduce filter`: the adaptive filter on many kinds of streams: errors, error bars, and what is missed.
 
 Contract: the same seeds print the same; exit 1 where something is missed (verdicts.py says what must be).  Targets are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What must come out of LDP-IDS's table and figures, and what came out otherwise.
 
 Contract: table 2: LBD, LBA, LPD and LPA within 3 % of the paper's or a simulated figure, the others exact.  Relative

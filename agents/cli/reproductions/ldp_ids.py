@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate reproduce ldp-ids`: table 2 and the figures of LDP-IDS (SIGMOD'22) again, with our methods' own code.
 
 Contract: the same seeds print the same; exit 1 where something is not reproduced (judged.py says what that is).  Only

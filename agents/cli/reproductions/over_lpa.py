@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the adaptive filter makes of LPU's answers, beside LPA's own series, on the eight streams; and their pictures.
 
 Contract: the same seeds print the same; a target is missed by the error over LPA's own, or where other than 93 to 99 %

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate reproduce post-processing`: the comparison of Wang 2021, chapter 8, again, beside the reference.
 
 Contract: the same --runs and --seed print the same table; exit 1 if a figure is not reproduced.  A figure is, if it is

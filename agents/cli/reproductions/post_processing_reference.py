@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference figures of the comparison of post-processing methods: what a run of ours has to come near.
 
 Source: a simulation of the dissertation's setting (Wang 2021, section 8.2) by its reader, independent of this code and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far a reproduction is, on standard error; nothing where nobody watches."""
 
 from __future__ import annotations

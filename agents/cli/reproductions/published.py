@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What LDP-IDS publishes, and what simulations of it by other code gave: beside these our figures are printed.
 
 Source: PUBLISHED_BITS, table 2 of LDP-IDS (SIGMOD'22). EXPECTED_*, ARCHITECTURE section 5.7: simulations of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings as counts of users: what the papers' methods are run over beside the synthetic streams.
 
 Contract: an array, integers [periods, users], is a category for each user and period, at most as many as a stream may

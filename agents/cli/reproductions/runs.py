@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of methods over streams, each made once: what tables and figures are computed from.
 
 Contract: a run is a function of its case and seed alone, in whatever process it is made; the same seed gives all

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate reproduce sao2`: horizons of changes, again, beside what SaO2 prints of them.
 
 Contract: the same --seed prints the same; exit 1 where something is not reproduced (sao2_verdicts.py).  Parts: table 3,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of `murmurate reproduce sao2` as lines of at most 80 columns.
 
 Contract: a function of what was computed.  Not here: computing (sao2.py), what is judged (sao2_verdicts.py).

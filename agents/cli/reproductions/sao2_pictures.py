@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SaO2's horizons as pictures: table 3 through three trees, and stocks that are told without one.
 
 Contract: the same numbers, the same bytes.  What is printed is dots; what is older than ExSub is dashed.  Not here: SVG

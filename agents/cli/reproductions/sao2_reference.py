@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is printed of SaO2's horizons, and figures of other code beside which ours are shown.
 
 Contract: numbers and where they are from.  Table 3's caption has 50 000 users and 128 periods, its text 10 000 and 256:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of SaO2's horizons is held against the paper, other code and exact variances, and what of it is missed.
 
 Contract: table 3's rows of ExSub within 12 % of what is expected of the printed tree, and table 2's up to epsilon 1;

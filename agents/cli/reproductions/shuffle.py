@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate reproduce shuffle`: what mixing is worth by the literature, again, beside what is printed and proven.
 
 Contract: the same --seed prints the same; exit 1 where something is not reproduced (shuffle_verdicts.py).  Five parts:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blankets of mechanisms for sparse vectors by their formulas: ExSub, majority, Collision, CoCo, and trees of these.
 
 Contract: each gives the masses of the worst pair of values at a ratio p = e^epsilon, as exact fractions of it.  Source:

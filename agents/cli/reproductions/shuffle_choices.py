@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a central target makes of devices' reports: by the rule of Wang 2021, and as our chooser has it.
 
 Contract: the rule is SOLH's number of cells and its closed form for the local epsilon; the chooser takes the mechanism

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figure 9.3 of Wang 2021 as a picture: errors by central epsilon, a chart for each histogram.
 
 Contract: the same errors, the same bytes.  What mixing has nothing to do with is dashed: local methods, Laplace noise,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is printed of mixing: Wang 2021, table 9.2; SaO2, figure 2; and epsilons that other code computed.
 
 Contract: numbers and where they are from.  A printed cell that is wrong stands here as it should be, with the printed

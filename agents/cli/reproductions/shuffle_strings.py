@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figure 9.4 of Wang 2021: the share of the most frequent strings that each method finds, by central epsilon.
 
 Contract: local methods divide their users among the six rounds; those of the shuffle model ask everybody in each round

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of mixing is held against the literature, and what of it is missed.
 
 Contract: closed forms within 1 % of what is printed; errors of drawn collections within 10 % of the exact ones;

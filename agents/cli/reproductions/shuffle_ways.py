@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The methods of Wang 2021, chapter 9, at a central target: which chances their reports have, by its closed forms.
 
 Contract: `ways` gives for each method the chances that the dissertation gives it at (epsilon_c, delta), as corrected in

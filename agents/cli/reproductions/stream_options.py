@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options that reproductions over streams of events share: which streams, how long, by how many processes.
 
 Contract: each decorator adds its options in the order in which the help shows them.  Not here: which runs are made.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate reproduce topl`: how ToPL (CCS'21) finds its threshold, with the product's own reports.
 
 Contract: the same --seed prints the same; exit 1 where something is not reproduced: SW-W must be better than Base in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate reproduce tops`: the comparisons of ToPS (CCS'21) again, with our own noise, trees and noisy max.
 
 Contract: the same --seed prints the same; exit 1 where something is not reproduced (tops_verdicts.py says what that

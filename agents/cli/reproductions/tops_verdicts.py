@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What ToPS is held to, beside what the paper says of it, and what of that is missed.
 
 Contract: H2, H16 and H16c within 15 % of the errors that other code found for them (KNOWN), and of what is exact; in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`murmurate reproduce vectors`: errors of mechanisms for sparse vectors, again, beside what is printed of them.
 
 Contract: the same --seed prints the same; exit 1 where something is not reproduced (vectors_verdicts.py).  Five parts:

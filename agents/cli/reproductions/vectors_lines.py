@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of `murmurate reproduce vectors` as lines of at most 80 columns.
 
 Contract: a function of what was computed.  Not here: computing (vectors.py), what is judged (vectors_verdicts.py).

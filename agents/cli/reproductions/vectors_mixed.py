@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mechanisms for sparse vectors after mixing: the local epsilon that a central target allows, and what it is worth.
 
 Contract: claims are the privacy blanket's, of the concrete mechanism at exact chances (shuffle_blankets.py); the bound

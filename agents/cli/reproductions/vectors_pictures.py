@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of mechanisms for sparse vectors as pictures: by epsilon, by the number of cells, after mixing, learning.
 
 Contract: the same numbers, the same bytes.  What the product does not choose by itself, because something is always

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which mechanism for sparse vectors is best, by d, s and epsilon: other code's numbers for `reproduce vectors`.
 
 Contract: numbers alone, as they were handed in: of means, and of shares of holders, the two smallest errors (one user's

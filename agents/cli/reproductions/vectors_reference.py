@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is printed of mechanisms for sparse vectors: tables 2 and 4 of SaO2, and what Collision and CoCo say in words.
 
 Contract: numbers and where they are from.  Table 2 says 10 000 users and was run with 50 000: that explains all its

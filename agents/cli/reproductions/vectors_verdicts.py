@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What of sparse vectors is held against the literature, and what of it is missed.
 
 Contract: printed errors of SaO2 within 12 % of the expected ones up to epsilon 1; drawn ones within five standard

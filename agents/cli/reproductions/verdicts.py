@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the adaptive filter is held to on many kinds of streams, and what of it is missed.
 
 Contract: each configuration: error at most 1.05 of raw LPU's and 1.1 of the best of the papers'; coverage at least .88;

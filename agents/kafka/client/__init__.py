@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All contact with Kafka through aiokafka: readers of committed records, transactional writers, topics, groups.
 
 Contract: every failure leaves as one of errors.py, with a text that says what was tried.  Nothing here retries beyond

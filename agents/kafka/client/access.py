@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the brokers are reached: the [kafka] table with its secrets read and its certificates loaded.
 
 Contract: what cannot be used is a ConfigError that names the key, before anybody connects; no password and no token is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topics and groups of a cluster."""
 
 from __future__ import annotations

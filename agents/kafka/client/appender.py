@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Appends a record by itself and learns when the broker appended it, by the broker's own clock.
 
 Contract: the time is the one that the broker put on the record on its way into the log (LogAppendTime), so it lies

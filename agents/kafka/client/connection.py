@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes every connection to the brokers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What aiokafka raises, as one of our errors: by what the caller does about it, with what was tried."""
 
 from __future__ import annotations

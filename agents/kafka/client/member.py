@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A member of a consumer group that assigns partitions; it reads nothing itself."""
 
 from __future__ import annotations

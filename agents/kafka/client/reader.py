@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads committed records of named partitions, outside any consumer group."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why no connection comes about, where waiting would not help: aiokafka says "unable" and keeps the cause to itself.
 
 Contract: nothing is asked before a connection has failed.  Then each broker is asked once more, in small steps: with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records as they are read and written, and where."""
 
 from __future__ import annotations

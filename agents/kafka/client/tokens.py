@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tokens for OAUTHBEARER: from a file, an environment variable, or a function of the user's.
 
 Contract: every connection logs in with the token of that moment: a file is read again, a function called again.  A

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks brokers for the ids of topics: one that was deleted and made again has its old name, and another id.
 
 Contract: aiokafka speaks versions of Kafka's Metadata request that are older than ids, so the one with ids is spelled

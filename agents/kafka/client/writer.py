@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes records: in transactions that fence their predecessors, or one by one.
 
 Contract: a transaction awaits each delivery before it commits: aiokafka commits even where a record was refused.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 /* Releases that list few items of very many: those that are named, and the largest of the others, each with its figures.
    A figure's kind is the end of its name. Needs words.js. Not here: drawing. */

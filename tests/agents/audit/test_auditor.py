@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The auditor sees what it must, each violation under its own name, and nothing where there is nothing.
 
 The planted runs send unary reports of 40 bits at an epsilon of 0.2, of which two are the same about once in 2^39: with

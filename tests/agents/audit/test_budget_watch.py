@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The second opinion on a run: nothing over budget where the ledger holds, and every report where it does not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The threshold that the auditor computes again: it is the curator's, and every planted fault is found."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the auditor makes of `closings` and of rounds below min_batch, of whose reports nothing is said."""
 
 from __future__ import annotations

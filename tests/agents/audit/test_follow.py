@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The auditor while logs grow: whatever the order of reading, and wherever it is stopped, it finds the same."""
 
 from __future__ import annotations

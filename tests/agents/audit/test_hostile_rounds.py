@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever stands in `rounds`, perturb and the auditor agree on who answers: a server cannot make either look wrong."""
 
 from __future__ import annotations

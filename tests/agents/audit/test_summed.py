@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The auditor of central streams: nothing where there is nothing, and every planted fault under its name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The auditor's table of users is a dictionary from pseudonyms to rows, many at a time."""
 
 from __future__ import annotations

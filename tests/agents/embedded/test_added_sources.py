@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A source partition that is added while a deployment runs: whoever dies around it, every byte is that of a deployment
 that had it from the beginning, and an auditor finds the same periods.
 """

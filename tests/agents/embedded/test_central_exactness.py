@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Central streams on the embedded runtime: whatever dies, and however logs interleave, every byte from the curator
 on is that of the undisturbed run.
 """

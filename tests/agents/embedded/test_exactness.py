@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever goes wrong, the releases are those of the undisturbed run, to the byte; and the logs hold exactly what
 they must.
 """

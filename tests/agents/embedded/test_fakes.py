@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A deployment whose mixing zone adds fakes: what is released is right, on average and to the byte after a crash."""
 
 from __future__ import annotations

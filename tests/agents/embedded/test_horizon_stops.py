@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Horizons that are cut: everybody stops and events go on, or one contributor is away for longer than the patience.
 
 Through every stage, from events to releases.  Not here: crashes at every point of a transaction (test_exactness.py).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of the newest releases change no release, follow from them alone, and no crash loses one or adds one."""
 
 from __future__ import annotations

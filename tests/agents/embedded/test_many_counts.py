@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stream whose counts travel in blocks: no crash and no interleaving changes a byte, and the audit counts them."""
 
 from __future__ import annotations

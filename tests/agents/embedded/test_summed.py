@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A deployment whose mixing zone adds up: the logs hold what they must, whatever crashes, and estimates are right."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A task that recovers: from all of its snapshot or not at all, and in an order that its stage would take."""
 
 from __future__ import annotations

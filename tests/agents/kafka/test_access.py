@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the brokers are reached, as far as no broker is needed: tokens are read anew, properties arrive, secrets hide."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker hears of changes while it runs: with the old file it ends at the instant, and with a change taken back."""
 
 from __future__ import annotations

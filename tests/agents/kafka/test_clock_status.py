@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is said of clocks that are wrong: by workers' records, by doors' states, by the ticks that wait, by `repair`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ticks of doors: they pass as soon as nothing is left below their ends, and a door that stands still costs no log."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A log that is read once for all: everybody gets every record from their offset on, in order, whenever they come."""
 
 from __future__ import annotations

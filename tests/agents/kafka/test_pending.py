@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long what is folded waits for a transaction."""
 
 from __future__ import annotations

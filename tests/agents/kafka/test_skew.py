@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A machine's clock beside the brokers': what is certain of their difference, and what follows while it is too much."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A state record comes back as it was written, with its proof; a small state that has grown, whole from its chunks."""
 
 from __future__ import annotations

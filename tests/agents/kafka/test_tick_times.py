@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When doors need a tick: at the instants at which periods can close, where events wait, and at no other time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks of a Kafka worker without a broker: their stages fold the logs of an embedded run, and tell the metrics."""
 
 from __future__ import annotations

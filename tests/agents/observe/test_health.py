@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker is ready when it knows its partitions and all have recovered; until then it says what it waits for."""
 
 import asyncio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How much was late shows within the minute, at the edge alone; a line of the log says it once a minute."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A log line is one JSON object with what our own loggers say, or plain text where a person looks on."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a worker counts: each fact once, from what was committed; and nothing of raw events outside the edge."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A deployment that stands still says so: brokers away make a worker not ready, all else is said beside."""
 
 from __future__ import annotations

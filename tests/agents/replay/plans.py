@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plans for the tests of the replay, built without a deployment file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small replays that together touch every measure, method, mechanism, clip, division, split, filter, revision, shape
 and way to miss a value, as the file allows them; and a digest of what each releases, twice.
 

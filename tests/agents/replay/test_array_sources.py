@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arrays, synthetic streams and the bundled recording."""
 
 import importlib.util

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Central streams through a replay: alone and beside local ones, from every kind of source; truth is exact sums."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """T: the median of 1 001 lines, given out when the half below it has been read."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every method by its name, through all stages: a release for each period when it is over, and nobody over budget."""
 
 from __future__ import annotations

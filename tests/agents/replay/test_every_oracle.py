@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every oracle serves a stream: through all stages its releases are near the truth, and nobody is over budget."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stream of skewed numbers through all stages, whose clipping threshold is found first; with crashes, the same."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streams of numbers through all stages: every mechanism for them, users without a value, and errors that hold."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The record of replays: the same code releases the same bytes; what changes them writes the record anew."""
 
 from __future__ import annotations

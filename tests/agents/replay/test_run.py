@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A replay in process: its releases and its truth follow the same rules, whatever the source is like.
 
 Where everybody answers at epsilon 20, a report lies once in 10^8: a release is then the truth itself, membership,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Error, bits and publications against numbers worked out by hand."""
 
 import dataclasses

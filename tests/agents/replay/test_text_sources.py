@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CSV and JSON lines: what is good is read, what is bad is counted and named, and a file of another kind is refused."""
 
 import gzip

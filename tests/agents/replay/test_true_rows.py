@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The truth of values of several words is that of codes which are in the same order, whatever comes."""
 
 from __future__ import annotations

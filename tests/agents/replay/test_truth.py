@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The truth against a second implementation in dictionaries, and each rule by an example."""
 
 from __future__ import annotations

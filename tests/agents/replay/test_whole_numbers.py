@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Means of whole numbers through all stages, from users' changes and from their values: truth, score, and coverage."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `plan` expects of central streams and of the methods that ToPS is compared with: by hand, by laws, by draws."""
 
 from __future__ import annotations

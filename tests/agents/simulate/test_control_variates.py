@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Control variates: nothing is expected of luck, whatever decides what is asked, and an error that is luck is known."""
 
 import numpy as np

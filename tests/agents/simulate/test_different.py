@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A recording of values of several words as counts of the different ones: no more of them than a plan tells apart."""
 
 from __future__ import annotations

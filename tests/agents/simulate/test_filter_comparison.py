@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A configuration measured: bars, errors and readings are those of the releases themselves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The linear filters that are told how the truth moves are as good as the best one there is, on the same answers."""
 
 from __future__ import annotations

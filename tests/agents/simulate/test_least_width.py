@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What no error bar can have at once: to be short where a truth rests, and to hold one that fluctuates a little."""
 
 from __future__ import annotations

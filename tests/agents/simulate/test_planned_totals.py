@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `plan` says of a local total: the errors of runs that it knows nothing of, and the words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `plan` predicts: the errors that other runs of every method then have, on three streams; and what it takes.
 
 Runs here are short, so that single figures agree within a third only; all of them together within a twentieth. How

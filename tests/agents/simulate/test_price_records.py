@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records of prices: what a day tells, files, and errors without a tree."""
 
 from __future__ import annotations

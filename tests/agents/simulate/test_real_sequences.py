@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real sequences by path: their form is found from the file, and what is none is refused in one line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of horizons of bits: laws that are known, forms of the tree in order, and what flips."""
 
 from __future__ import annotations

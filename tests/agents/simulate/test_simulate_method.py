@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A method tried by simulation: which periods are scored, that scoring fewer of them changes nothing but the time it
 takes, and when a trial ends.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Users drawn all at once are real users: exact distributions of small rounds, and whole runs beside whole runs.
 
 A bound of `far` standard errors is passed by chance once in 10^6 among all comparisons of its test.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws of mechanisms for sparse vectors by formula: other code's values, the product's mechanisms, drawn errors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streams of many kinds: whole users in every period, the same for the same seed, and each moves as it says."""
 
 from __future__ import annotations

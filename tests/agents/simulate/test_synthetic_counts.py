@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Made-up streams: the same for the same seed, whole users, and jumps where they say so."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole horizons of keyed devices: errors are as large as their variances say."""
 
 from fractions import Fraction

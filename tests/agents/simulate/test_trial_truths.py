@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Truths to try methods on: they move by the drift that is asked for, stay where they are, or are a recording's."""
 
 from pathlib import Path

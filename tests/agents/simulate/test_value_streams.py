@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streams of events for ToPS and ToPL: made-up ones with about the paper's percentiles, and files read by path."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stage in the hand: records go in with their offsets, what comes out is read; no runtime around it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Horizons in front of real perturb stages: users who come, go and change, and whatever somebody writes into `rounds`.
 
 Nobody computes a release here: what the stages send is read from their log, and the auditor compares it with raw events

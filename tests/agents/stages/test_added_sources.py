@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which source partitions a raw partition waits for follows from its log, wherever somebody begins to read it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Aggregate: each sub-batch counted once, exactly, or the process stops."""
 
 from __future__ import annotations

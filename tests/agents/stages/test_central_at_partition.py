@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact sums of central streams at a raw partition: of every event that is in time, in the period that holds it,
 whatever else the partition does.
 """

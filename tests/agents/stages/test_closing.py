@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When periods close, to the millisecond; and who comes too late or too early."""
 
 from __future__ import annotations

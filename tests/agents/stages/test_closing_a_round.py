@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who counts in a round is decided once: every interleaving of two or three targets, contributors, publish and crashes.
 
 A small world, walked through from end to end: contributors answer all targets at once, publish gives the round up,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which events of a user count, beside the loop that says it in one line, and however periods and arrivals fall."""
 
 from __future__ import annotations

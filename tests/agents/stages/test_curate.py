@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The curator's stage: the same bytes whatever the order of its logs, complete sums or none, and a state that says no
 sum to whoever has no key.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the curator says of a period, computed a second time by hand: hold-outs, thresholds, trees, and whose noise lies
 on what.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The door: what it writes follows from events and ticks, not from how they interleave."""
 
 from __future__ import annotations

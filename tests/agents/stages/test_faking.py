@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fake reports at the mixing zone: who gets them, that only its key makes them, and that no record tells them apart."""
 
 from __future__ import annotations

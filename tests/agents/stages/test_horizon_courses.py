@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Users who come, go and change within a horizon, stops within one and files that change within one, through perturb.
 
 Contract of each test: the same reports in every order of the logs and from every crash, and an auditor who finds

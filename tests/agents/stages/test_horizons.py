@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server of horizons that writes what it likes into `rounds`, in front of real perturb stages: no second transcript.
 
 In each test the stages read their logs in several orders and die in between; all of that gives the same reports, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What leaves perturb and shuffle stands in the keyed order, target by target, to the report; and nothing is added.
 
 Exact: the whole output of a stage beside an order made here by sorting 128-bit words, one target at a time.  What the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the noise of central streams is drawn under: every key of the file is in it, or no sum depends on that key."""
 
 from __future__ import annotations

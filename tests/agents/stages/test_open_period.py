@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the open period of a stream stands, and what may follow."""
 
 from __future__ import annotations

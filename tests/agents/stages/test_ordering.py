@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Permutations are permutations, uniform to whoever has no key; targets keep the order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Perturb: everybody answers, once; and nothing depends on how raw and rounds interleave, or on who died when."""
 
 from __future__ import annotations

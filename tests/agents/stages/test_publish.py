@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Publish asks, counts to Q, decides, and gives up only when patience is over."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The word of quiet doors: at a raw partition it says what a progress record of each of them would."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What nobody can read is named once, whoever meets it, and stops nobody."""
 
 from __future__ import annotations

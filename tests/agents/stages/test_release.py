@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bytes of a release: rounded, without a minus before a zero, times as RFC 3339 writes them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What users say in each period where values are rows of words, against the model that keeps everything."""
 
 from __future__ import annotations

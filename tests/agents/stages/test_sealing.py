@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sealed state opens for its owner, whole and in place, or not at all."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shuffle: who counts, who is dropped, when nothing is released, and what of the arrival survives (nothing)."""
 
 from __future__ import annotations

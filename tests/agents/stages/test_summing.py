@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports that show their values, at the mixing zone: their sums leave it, made in one place, and nothing else."""
 
 from __future__ import annotations

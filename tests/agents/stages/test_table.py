@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One table says which stages there are: both runtimes, the topics and who may read them follow it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts beyond a few thousand travel in blocks: each is counted once, whatever else stands there and whoever dies."""
 
 from __future__ import annotations

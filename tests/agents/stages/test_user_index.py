@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The roll finds everybody, whoever else is there."""
 
 from __future__ import annotations

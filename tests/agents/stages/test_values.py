@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What users say in each period, against a second implementation that keeps everything and looks at it again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The frames of a replay of the example with central streams: a revenue with a hold-out, and orders by values."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plausible frames of a run that never was: a day of an app's screens with a sale at noon, released as LPA would.
 
 `python -m tests.agents.web.frames [--speed RELEASES_PER_SECOND] [--port PORT]` shows them on the page.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plausible frames of two streams of numbers: what rides cost (a mean) and how far they go (a distribution).
 
 In some of the first periods nothing has been measured yet, as where rounds wait for enough users.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frames of two central streams: what a shop takes, with the number of sales, and which events there are."""
 
 from __future__ import annotations

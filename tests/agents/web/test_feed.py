@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A feed loses nothing: every reader, early or late, slow or quick, gets every release once and in order."""
 
 import asyncio

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first frame says what every stream measures, the same in a replay and in a live deployment."""
 
 import json

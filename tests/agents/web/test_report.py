@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A report is one file: it fetches nothing, runs nothing but its own script, and no text in it becomes markup."""
 
 import base64

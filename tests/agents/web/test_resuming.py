@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A reader of a live deployment goes on at another worker: nothing is missing, nothing comes twice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server answers GET and nothing else, resumes a reader, and says in one line what is allowed."""
 
 import asyncio

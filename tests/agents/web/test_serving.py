@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a worker serves depends on its zones: raw-side metrics at the edge's own address, the page with the analysis."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page's colours: readable on their ground in light and dark, and told apart by colour-blind eyes.
 
 Contrast after WCAG 2 (4.5 for text, 3 for a line); colour blindness after Machado, Oliveira and Fernandes 2009 at full

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Golden atoms, and delta of a blanket as a plain sum of exact fractions."""
 
 from __future__ import annotations

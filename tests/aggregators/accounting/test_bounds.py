@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Laws of the bounds: above the exact sum and hardly more, monotone, never above the local epsilon, refusals."""
 
 from __future__ import annotations

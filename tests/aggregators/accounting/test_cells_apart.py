@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unary encodings whose cells are mixed by themselves: all counts of few reports, and what is printed of them."""
 
 from __future__ import annotations

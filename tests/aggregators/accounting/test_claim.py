@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may be claimed: rounded up, never above the local epsilon, from honest reports alone; what is refused."""
 
 from __future__ import annotations

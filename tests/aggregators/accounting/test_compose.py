@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Several rounds together: above the exact product of small rounds and hardly more; printed values of many."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What fake reports add: laws, numbers of the literature, and what is refused."""
 
 from __future__ import annotations

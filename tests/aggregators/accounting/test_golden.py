@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers that other code computed: of one round by blanket, pair and clones, and of the literature's closed forms."""
 
 from __future__ import annotations

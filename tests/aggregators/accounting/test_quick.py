@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What claims of releases do to be quick: many deltas at once, a near start, and steps of n for rounds that compose."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SOLH: cells for a central target, by the exact bound and by the paper's rule."""
 
 from __future__ import annotations

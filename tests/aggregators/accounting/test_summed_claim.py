@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What rounds are claimed to have whose reports were added up: of one round, of a window, and where nothing is left."""
 
 from __future__ import annotations

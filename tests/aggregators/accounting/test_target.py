@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mechanism and the local epsilon for a central target: certified, the best there is, and the smallest batch."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What mixing is worth for the product's mechanisms for sparse vectors: numbers that other code computed."""
 
 from __future__ import annotations

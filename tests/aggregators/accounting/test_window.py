@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the newest window of a stream's rounds claims: the worst of its rounds, or all that could have been asked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rounds that answers choose: what a method can ask is among its rounds, and no attacker sees more than is said."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ToPS event by event: the golden release, the order of its steps, and what it makes of a threshold that was found."""
 
 from __future__ import annotations

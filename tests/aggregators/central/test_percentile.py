@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noisy percentiles of smooth sensitivity: the golden ones, the definition, and how often S-PAK is too low."""
 
 from __future__ import annotations

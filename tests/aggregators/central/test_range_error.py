@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The error by which ToPL finds its threshold, and the tree whose levels get ever smaller shares."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The matrices of Square Wave in full, and EM as the textbook writes it: what the fast ones must equal."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where to clip: the golden case of the source, and a tail that is noise against one that is not."""
 
 from __future__ import annotations

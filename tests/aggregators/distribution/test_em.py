@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """EM, EMS and SW-W: golden steps, the same as with a dense matrix, and what a user relies on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The distribution behind reports and its error: right on average whatever the kind, narrow where it may be.
 
 Seeds are fixed, so a test passes always or never.  Coverage is of two standard errors, over the cells that hold at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Square Wave reports say of averages: exactly unbiased, with the errors of the exact law, and no better ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The channels of Square Wave: golden matrices, the textbook's dense ones, and the law of what devices send."""
 
 from __future__ import annotations

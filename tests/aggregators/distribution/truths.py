@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Distributions of several kinds, made by formula, and counts of the reports of users who hold them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How near the filter comes to filters that are told everything: of walks over 16 values at epsilon 2.5.
 
 Told in each period how shares drift and how reports err, exactly: a Kalman filter for each value alone, and one for all

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds of the filter whatever the stream, and where a single model makes it a textbook's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A method that is followed asks and releases what it would alone; the filter says something of its own beside it."""
 
 from __future__ import annotations

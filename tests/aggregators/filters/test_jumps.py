@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The evidence of jumps, against the sum over everything that may have happened."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bars and errors on streams of kinds that need a model of their own: what fluctuates, moves fast, returns or stands.
 
 Truths are fluctuations, a fast walk and a day; reports err by a normal noise of known variance (`Even`), so that a run

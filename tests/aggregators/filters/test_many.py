@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The filter of very many coordinates: the adaptive one where all have a place, and honest about those that enter."""
 
 from __future__ import annotations

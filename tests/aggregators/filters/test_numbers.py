@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Means as well as frequencies: the filter over mechanisms for numbers, with real reports of made-up users."""
 
 from __future__ import annotations

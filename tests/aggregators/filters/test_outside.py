@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is known from elsewhere, told to a filter whole and in parts."""
 
 from __future__ import annotations

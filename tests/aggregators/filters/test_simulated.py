@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The filter's error over LPA's own and the coverage of its bars at few seeds; `murmurate reproduce filter` has ten."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """That frequencies sum to 1: used where it says something, as by dense computations, and not where it says nothing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for everything around a method: it asks slots of made-up users and answers with random counts."""
 
 from __future__ import annotations

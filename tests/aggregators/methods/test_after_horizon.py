@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Releases of horizons that are revised once, a horizon later: by least squares over all that the horizon told."""
 
 from __future__ import annotations

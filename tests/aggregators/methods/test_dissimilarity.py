@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """dis and err: golden values, and that both mean what they say."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The filter behind methods of horizons: their own series stays, errors shrink where little moves, bars hold."""
 
 from __future__ import annotations

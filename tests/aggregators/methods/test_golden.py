@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The golden schedules of LDP-IDS: what is offered, at which price, when it is published (ARCHITECTURE section 5.7)."""
 
 import json

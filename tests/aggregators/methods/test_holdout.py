@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A threshold that is found first: what is asked, what stands meanwhile, what every crash leaves, and that it pays."""
 
 from __future__ import annotations

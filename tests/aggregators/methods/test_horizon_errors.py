@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact errors of methods of horizons: beside portions, beside what releases say, and where they cross LPU's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Methods of horizons: whom they ask, that no ledger ever refuses, what they release, and that a crash changes nothing.
 
 Answers are drawn from the laws of counts at made-up shares of values: users' own reports are the sessions' tests.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What holds whatever the users answer and wherever a method crashes."""
 
 from __future__ import annotations

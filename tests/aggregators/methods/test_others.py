@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DSATw, FAST, RescueDP and PeGaSus step by step, against golden steps (ARCHITECTURE section 5.7)."""
 
 import json

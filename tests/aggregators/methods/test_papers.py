@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The methods on the paper's logistic stream: error and bits of ARCHITECTURE section 5.7, at one fixed seed each.
 
 Users are drawn exactly, but all at once: holders among those asked are hypergeometric, their reports binomial.

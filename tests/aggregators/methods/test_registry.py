@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Methods by name, and mistakes answered with what is allowed."""
 
 from dataclasses import replace

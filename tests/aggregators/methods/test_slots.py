@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who is asked: fresh slots only, by a public order, and how many users they are."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The variance that a method states of an estimate: taken at the estimate itself, and right on average all the same."""
 
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """LBU, LPU and LPA step by step, against what each period must do."""
 
 import json

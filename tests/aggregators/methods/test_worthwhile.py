@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a threshold is looked for at all: where none could pay, by what the search itself says, and what it costs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every post-processing against the dissertation's worked values, at the digits they are given with."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every post-processing promises for any estimate, and what it refuses."""
 
 import math

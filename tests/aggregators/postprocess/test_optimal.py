@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Norm-Sub, MLE-Apx and the capped simplex are optima: an optimiser that knows only the objective finds the same."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Power's sums over all counts against the sums themselves, and its prior against the mean it is fitted to."""
 
 import math

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each kind of question gets the post-processing the dissertation recommends for it."""
 
 import math

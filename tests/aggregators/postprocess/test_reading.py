@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Estimates as a deployment file shapes them, and as a reader does: by name in the file, by question in the hand."""
 
 from __future__ import annotations

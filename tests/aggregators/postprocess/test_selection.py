@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The post-processing that is named by trying all on synthetic data is best on fresh data of that kind, or nearly."""
 
 from __future__ import annotations

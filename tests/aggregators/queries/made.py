@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Releases made up for questions about them: of local streams, and of central ones with the noise of real trees.
 
 Contract: records as JSON has them, which `Release` takes; a central stream's noise is that of the library's trees, a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers over central streams: the sum of what was released, with exactly the error that its noise has."""
 
 from collections.abc import Iterable

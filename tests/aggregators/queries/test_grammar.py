@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The language of queries: what is printed is read as the same question, and junk is refused in one line."""
 
 import pytest

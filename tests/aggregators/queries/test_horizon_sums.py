@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums over releases of horizons: exact over any stretch, and a bound where releases are missing or say too little."""
 
 from __future__ import annotations

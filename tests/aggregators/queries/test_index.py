@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The index: which releases an answer is of, wherever they begin, however often a period was released."""
 
 import random

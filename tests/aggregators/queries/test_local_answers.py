@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers over local streams: sums and averages of `unbiased`, with the errors that releases say of it."""
 
 from math import sqrt

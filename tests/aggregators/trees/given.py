@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Given noise instead of keyed noise, and the dense covariance that everything is compared with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes of residue trees for tests, and the dense least squares that they are compared with."""
 
 from __future__ import annotations

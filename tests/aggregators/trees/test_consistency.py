@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Consistent estimates: unbiased, adding up, of least variance, and whole numbers that depend on no order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trees against values worked out by others (tests/data/trees_golden.json)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leaves as they are needed: bit for bit those of the whole tree, from every starting leaf, in little memory."""
 
 from __future__ import annotations

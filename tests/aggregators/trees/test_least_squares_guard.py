@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far a filter is trusted: all the way where least squares bears it out, not at all where it is plainly wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The residue tree's estimates: least squares as a dense solver has it, unbiased, with exact variances, never worse
 than the sums of SaO2's Algorithm 2.
 """

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The filter over nodes of horizons: of free values it is least squares, and of values at rest far better."""
 
 from __future__ import annotations

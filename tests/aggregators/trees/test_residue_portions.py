@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Portions of users in a residue tree: golden values, factors by brute force, the paper's rules, whole slots."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums over a horizon of what was told while it ran: against dense algebra, and bounds where not all is known."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Smoothers and plain hierarchies: periods add up to their blocks, states go on, nodes add up to stretches."""
 
 from __future__ import annotations

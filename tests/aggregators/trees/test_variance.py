@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Variances by formula against the dense covariance, for every stretch of small trees, as Fractions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All neighbouring chances of a discrete Laplace law, and a bound on e^gamma that shares no code with the product."""
 
 from __future__ import annotations

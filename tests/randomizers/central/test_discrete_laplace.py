@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Discrete Laplace noise: the golden law, the ratio of all neighbours in Fractions, and words into noise."""
 
 from __future__ import annotations

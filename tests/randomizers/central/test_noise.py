@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keyed noise of nodes: a function of its place and of all that names it, whatever is asked for at a time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Noisy max for a threshold: golden scores, what its noise is drawn from, and how often it chooses what."""
 
 from __future__ import annotations

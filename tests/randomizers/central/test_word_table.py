@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of one word: every outcome has exactly its level's words, and arrays are looked up as plain Python does it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of every frequency oracle ask: one text for both halves, the law, the promise, the moments."""
 
 from __future__ import annotations

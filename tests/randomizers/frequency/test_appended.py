@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Appended unary encoding: no local promise anywhere, an exact central one, and reports as described.
 
 Keys are fixed, so a test passes always or never; over the choice of a key each would alarm by chance with probability

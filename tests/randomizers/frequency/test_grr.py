@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GRR: the same demands as on every frequency oracle."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hadamard response: a bit of a chosen row, read by a fast transform."""
 
 from __future__ import annotations

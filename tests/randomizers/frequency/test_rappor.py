@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """RAPPOR: rows that last, second steps that do not, and cohorts with hash functions of their own."""
 
 from __future__ import annotations

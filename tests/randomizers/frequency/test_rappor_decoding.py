@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decoding RAPPOR's cohorts: an optimal selection, right frequencies, and silence where there is nothing."""
 
 from __future__ import annotations

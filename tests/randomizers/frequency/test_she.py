@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Summed histograms: noise in whole numbers, tables that mirror each other."""
 
 from __future__ import annotations

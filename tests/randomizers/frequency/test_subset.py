@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subset selection: even subsets, and what happens where words tie."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unary encodings: OUE and SUE, and the thresholded histogram THE, which is one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws for tests of local hashing: from a fixed key, and with chosen words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hash family and the reports of local hashing once more, slowly, sharing no code with the library.
 
 Contract: written from the docstrings of hashing.py and local_hash.py in plain Python, one pair at a time; keyed words,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hash family: its known answers, and that it behaves as random functions where seeds and values are regular.
 
 Nothing here is drawn anew, so a test passes always or never; were the cells truly random, each would alarm with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """BLH and OLH: golden values, the promise under every seed, and one text from three implementations.
 
 Keys are fixed, so a test passes always or never; over the choice of a key each would alarm by chance with probability

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """BLH and OLH on the server: what is counted, what estimates and a pool of seeds are worth, and what is refused.
 
 Keys are fixed, so a test passes always or never; over the choice of a key each would alarm by chance with probability

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OLH whose number of cells is named: the promise, one description a mechanism, variance, and what is refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The numeric mechanisms under test, users, and what a report is worth, as arrays."""
 
 from __future__ import annotations

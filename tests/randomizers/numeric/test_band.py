@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inverse of a band against dense matrices: exact, nearly the best there is, and as variable as it says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clipped numbers: every code has one cell, and a report is the inner mechanism's of it, to the byte and to the law."""
 
 from __future__ import annotations

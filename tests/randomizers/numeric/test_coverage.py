@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two standard errors, with the own estimate plugged in, cover the truth as often as they should."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The promise of the numeric mechanisms, and their moments, in Fractions over whole grids; and over every word."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SR, PM, HM and Square Wave against values worked out by others (tests/data/numeric_golden.json).
 
 Those belong to continuous mechanisms; on a grid of 2^20 steps a window is up to one cell wider or narrower than the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What numeric mechanisms send and how the server reads it. One fixed key: a result is the same on every machine.
 
 With another key the checks at 4 standard errors fail 6 times in 100 000, those that say 1e-6 once in a million.

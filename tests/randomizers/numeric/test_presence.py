@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Value and presence in one report against the population split in two: who pays less, in exact variances.
 
 The split: one half of the users tells by randomized response (two values) whether it holds a value, the other half

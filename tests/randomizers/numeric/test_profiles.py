@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a stream follows: profiles are unbiased, what they say of their own variance is, and none is implausible.
 
 Exact for small domains, by enumeration over the laws of single reports and of pairs of them.  BLH and OLH stay out

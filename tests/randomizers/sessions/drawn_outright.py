@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ExSub online with counters drawn outright, as Algorithm 4 has it, and faults of that and other kinds.
 
 `DrawnOutright` has the law of `ExSubOnline` but for the rounding of words; `Exactly` decides without words at all.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Horizons, and guards that answer their nodes, for the tests of sessions: real devices, ledgers and keys."""
 
 from __future__ import annotations

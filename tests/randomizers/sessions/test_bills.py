@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A bill of several periods: no w consecutive periods have answers of two bills, each node is answered once, in order.
 
 Every schedule of up to 8 periods is enumerated, with rounds of one period mixed in: for one slot, since slots do not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Frozen facts that change within a horizon, keys that do, a history that is lost: the session is abandoned at once.
 
 Whenever the change comes, between any two rounds, no node of the old horizon is answered any more, no horizon is

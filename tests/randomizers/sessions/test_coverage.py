@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Error bars of horizons hold what they say: with real devices and keys, over several kinds of truth.
 
 Two standard errors are to hold 95.4 % of all errors of the value of a period (as it is released), and, once a horizon

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ExSub online: every transcript of every course of changes keeps epsilon, and supports what it says at every node."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is wrong with other ways to tell a horizon node by node: the audit of transcripts finds each of them."""
 
 from __future__ import annotations

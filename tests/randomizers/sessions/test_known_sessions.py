@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Known answers of sessions: digests, bills' identities and reports as docs/WIRE.md has them, which must never move.
 
 Digests are computed here a second time, from JSON and SHA-256 alone; reports by plain Python, one user at a time.

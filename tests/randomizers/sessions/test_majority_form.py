@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The majority form of ExSub online as a file asks for it: exact laws, devices, and estimates of a node's changes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sessions of real devices: who takes part, what is refused, the same bytes one by one and together, after crashes too.
 
 Reports are compared with what the protocol gives for the changes that a plain list of values has; shares of changes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DDRM, EFMRTT and FutureRand online: their transcripts have the law of the mechanisms of a whole vector."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Exact laws of whole transcripts, node by node from `law_begin` and `law_tell`, and what they must keep."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mechanisms that sparse vectors are compared with, to be checked all alike."""
 
 from __future__ import annotations

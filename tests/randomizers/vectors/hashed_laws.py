@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Collision and CoCo keep beyond laws.py: privacy under a round's hash functions, and supports over all functions.
 
 A round has a few hash functions, under which supports are not what they are on average; so privacy is checked under

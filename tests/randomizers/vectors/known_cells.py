@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Known answers for Collision and CoCo, by a second implementation that shares no code with the library.
 
 Contract: written from docs/WIRE.md ("Reports of hashed vectors", "The hash functions of a round") in plain Python, on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every mechanism for sparse vectors keeps, from its exact law: privacy, probabilities of supports, variances.
 
 `check_exactly(question)` does all of it for a small question; a mechanism's own tests add what is its own.

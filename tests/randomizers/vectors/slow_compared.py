@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Known answers for the mechanisms that sparse vectors are compared with, by an implementation that shares no code.
 
 Contract: written from docs/WIRE.md ("Reports of vectors"), in plain Python, on known_answers.py and known_questions.py,

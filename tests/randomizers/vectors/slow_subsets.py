@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Known answers for subsets of coordinates, by a second implementation that shares no code with the library.
 
 Contract: written from docs/WIRE.md ("Subsets of coordinates", "Questions"), in plain Python, on known_answers.py and

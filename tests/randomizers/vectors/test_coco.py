@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CoCo: privacy under every hash function, supports over all of them, padding to exactly s, and golden values."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collision: privacy under every hash function, supports over all of them, and the golden values of its formulas."""
 
 from __future__ import annotations

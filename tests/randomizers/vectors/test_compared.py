@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All mechanisms that sparse vectors are compared with keep the same laws, exactly."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ExSub, its majority form and subset selection over sets: exact laws, unbiased estimates, faults that are found."""
 
 from __future__ import annotations

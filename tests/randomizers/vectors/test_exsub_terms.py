@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The formulas of exclusive subsets against golden values, exact cells and each other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a user may hold more items than there are, every mechanism for vectors is the one of all items."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Collision and CoCo have in common: pools of hash functions, reports, specs, and evidence."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Collision and CoCo give byte for byte what a second implementation (known_cells.py) got from docs/WIRE.md."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compared mechanisms give byte for byte what a second implementation got from docs/WIRE.md."""
 
 from __future__ import annotations

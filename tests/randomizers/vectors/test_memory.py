@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a sparse vector's mechanism holds besides values and reports does not grow with the number of users."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """KVUE and PrivKV: one coordinate, drawn at random, and what is told of it. What they share is in test_compared.py."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of any length are sorted as NumPy sorts them, also those that are sorted in two parts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PCKV, EFMRTT, DDRM and FutureRand: golden figures, what equals what, malformed reports. Laws: test_compared.py."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SUCCINCT: noise around a circle, laws under every seed, estimates without the bias of the clip."""
 
 from __future__ import annotations

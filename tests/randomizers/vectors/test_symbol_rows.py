@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of symbols: of everything that can be sent, exactly what somebody can give is counted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The root of every error that Murmurate raises. The one module that every folder may import.
 
 Each folder has an `errors.py` with a class per thing that a caller would handle differently. A message says what was
