@@ -103,7 +103,9 @@ def passed(found: Mapping[str, list[Got]], every_ms: int, sources: int, raw: int
     times["end"] = {t: (t + 1) * every_ms + LATENESS_MS for t, _ in rounds.values()}
     times["asked"] = dict(rounds.values())
     times["raw"] = reached(found["raw"], sources, raw, times["end"])
-    kinds = {"reports": Done, "closings": Close, "batches": Seal, "tallies": Tally}
+    kinds: dict[str, type[Done | Close | Seal | Tally]] = {
+        "reports": Done, "closings": Close, "batches": Seal, "tallies": Tally,
+    }  # fmt: skip
     for topic, kind in kinds.items():
         for got in found[topic]:
             message = decode(got.value or b"")

@@ -64,7 +64,7 @@ class UserTable:
         """Whether these rows are other users than these."""
         held = self._pairs.take(rows).view(np.uint64)
         held ^= pairs.reshape(-1)
-        return np.asarray((held[::2] | held[1::2]) != 0) & (rows != NOBODY)
+        return np.asarray(((held[::2] | held[1::2]) != 0) & (rows != NOBODY), np.bool_)
 
     def add(self, users: NDArray[np.uint8]) -> Rows:
         """The rows of these pseudonyms, of which those that are new get the next ones, in their order."""

@@ -149,8 +149,7 @@ class Task:
                 self._began = self._began or await first_marks(reader, wiring)
                 self.marks = dict(self._began)
         self._waiting = {log: deque() for log in wiring.inputs}
-        self._bytes, self._held, self._stopping = 0, False, False
-        self._positions, self._came = {}, {}
+        self._bytes, self._held, self._stopping, self._positions, self._came = 0, False, False, {}, {}
         if wiring.pushed is not None:
             self._next_push = self.marks[wiring.pushed]
         self.stands.to(Life.OPEN)
@@ -230,7 +229,7 @@ class Task:
             self._idle = False
             self._fold_some(pending)
             if self._keep:
-                pending.folded, pending.urgent, self._keep = pending.folded + 1, True, False
+                pending.folded, pending.urgent, self._keep = 1, True, False
             if self._stopping:
                 if pending.folded or pending.out:
                     await self._flush(pending)

@@ -11,10 +11,10 @@ from typing import Any, cast
 import orjson
 
 from murmurate.agents.cli.replay import known_secrets
-from murmurate.agents.kafka import doors as module
 from murmurate.agents.kafka.client import Client, Place
-from murmurate.agents.kafka.doors import Doors
+from murmurate.agents.kafka.doors import AGAIN_S, Doors
 from murmurate.agents.kafka.life import Life
+from murmurate.agents.kafka.tick_times import KEPT_MS
 from murmurate.agents.kafka.topology import Topology, zone_keys
 from murmurate.agents.stages.door import TICKS, Door
 from murmurate.agents.stages.stage import Log, Record
@@ -122,7 +122,7 @@ def test_a_door_that_stands_still_says_so_in_its_own_state_and_gets_no_tick_for_
         ours: Mapping[Place, Any] = {PLACE: (task, task.stage)}
         doors._keep_some(ours)
         assert task.kept == 0
-        doors._kept[PLACE] -= module.KEPT_MS
+        doors._kept[PLACE] -= KEPT_MS
         doors._keep_some(ours)
         doors._keep_some(ours)
         assert task.kept == 1
@@ -137,8 +137,8 @@ def test_a_door_that_stands_still_says_so_in_its_own_state_and_gets_no_tick_for_
 def test_a_door_that_needs_a_tick_while_another_one_passes_is_looked_at_again_at_once() -> None:
     def test(doors: Doors, task: DoorTask) -> None:
         young, old = (Tick(topic=TOPIC, partition=0, time=NOW - age, end=9) for age in (10, 10_000))
-        assert doors._pause_s({PLACE: young}, {PLACE}, NOW) == module.AGAIN_S
+        assert doors._pause_s({PLACE: young}, {PLACE}, NOW) == AGAIN_S
         for waiting in (None, old):  # such a one may wait for long: its source has a transaction open
-            assert doors._pause_s({PLACE: waiting}, {PLACE}, NOW) > module.AGAIN_S
+            assert doors._pause_s({PLACE: waiting}, {PLACE}, NOW) > AGAIN_S
 
     given(test)
