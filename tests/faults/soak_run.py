@@ -242,6 +242,11 @@ async def _judge(soak: Soak) -> None:
     await releases.take()
     since = max(one.start_ms for one in sources) + SETTLED * soak.options.every_s * 1000
     until = min(one.last_ms for one in sources)
+    soak.wrong += [
+        f"stream {one.stream}: the period of its first event was not released"
+        for one in sources
+        if releases.begins.get(one.stream, one.start_ms + 1) > one.start_ms
+    ]
     soak.wrong += [*releases.wrong, *releases.nobody_silent(since, until)]
     found_there = await kept(deployed)
     soak.wrong += found_there.compared(sources, deployed.deployment.time.skew_ms)
