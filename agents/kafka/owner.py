@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from murmurate.agents.kafka.errors import BrokerError
@@ -53,8 +54,11 @@ class StageOwner:
 
     async def _assigned(self, partitions: frozenset[int]) -> None:
         async with self._lock:
-            for partition in [p for p in self.tasks if p not in partitions]:
+            gone = [p for p in self.tasks if p not in partitions]
+            for partition in gone:
                 await self.tasks.pop(partition).close()
+            if gone:
+                gc.collect()  # producers and readers are cycles; by itself Python may look for them after days
             new = [p for p in sorted(partitions) if p not in self._runs]
             if new and self.check is not None:
                 await self.check()

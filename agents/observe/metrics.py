@@ -16,6 +16,7 @@ import logging
 from collections import Counter as Count
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 import orjson
 from prometheus_client import CollectorRegistry
@@ -74,7 +75,7 @@ class Metrics:
         self.since: dict[str, int] = {}
         """When each instance became live."""
         self._shortages = Shortages(plan)
-        self._tasks: dict[str, Task] = {}
+        self._tasks: WeakValueDictionary[str, Task] = WeakValueDictionary()  # one that was closed may be forgotten
         self._before: dict[str, Count[Any]] = {}
         self._others, self._edge = Families(CollectorRegistry()), EdgeFamilies(CollectorRegistry())
         self._others.registry.register(_Gauges(self, edge=False))
