@@ -136,8 +136,8 @@ def texts() -> set[str]:
 def defined(dotted: str) -> bool:
     """Whether `module.function`, `Class.method`, or `murmurate.package.module` exists."""
     first, *rest = dotted.split(".")
-    if first == "mm":  # as docs/PYTHON.md imports it
-        return rest[0] in murmurate.__all__
+    if first in ("mm", "murmurate") and rest[0] in murmurate.__all__ and not rest[1:]:  # docs/PYTHON.md calls it mm
+        return True
     if first == "murmurate":
         places = [ROOT.joinpath("front", *rest), ROOT.joinpath(*rest)]
         return any(place.is_dir() or place.with_suffix(".py").is_file() for place in places) or rest[-1] in members()
