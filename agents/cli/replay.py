@@ -79,11 +79,7 @@ def command(
     Exit 1: nothing in it could be used. Ctrl-C ends it with what is done so far. A stream whose rounds have too few
     reports for a release is named, beforehand where the source says how many users there are.
     """
-    try:
-        plan = planned(load(config))
-    except ConfigError as error:  # a line for each mistake, as `check` prints them
-        click.echo(str(error), err=True)
-        sys.exit(MISTAKES)
+    plan = _planned(config)
     opened = open_source(source, plan, stream, form)
     if out is not None:
         make_folder(out)
@@ -111,6 +107,15 @@ def command(
         _write_named(out, plan, outcome, frames)
     if outcome.interrupted:
         sys.exit(INTERRUPTED)
+
+
+def _planned(config: Path) -> Plan:
+    """The plan of a deployment file; its mistakes, a line for each as `check` prints them, end the process."""
+    try:
+        return planned(load(config))
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        sys.exit(MISTAKES)
 
 
 def _keys(deployment: str, *, repeatable: bool) -> Keys:
