@@ -38,6 +38,8 @@ def _spec(release: Mapping[str, Any], found: list[str]) -> dict[str, Any]:
     kind = KINDS.get(measure)
     ordered = kind is not None and kind.ordered and release.get("range") is not None
     names, tables = _in_order(release, found, ordered=ordered)
+    question = page_question(measure, names, central=central)
+    names.sort(key=lambda name: name != question["main"])  # the others keep their order
     numbers = [name for name in names if figure_kind(measure, name, central=central) != "share"]
     one, many = ("Stretch", "Stretches") if ordered else ("Name", "Names")
     behind = f" in {unit}" if ordered and unit else ""
@@ -48,7 +50,7 @@ def _spec(release: Mapping[str, Any], found: list[str]) -> dict[str, Any]:
         "ordered": ordered, "ranked": bool(kind and kind.ranked) or (central and not unit), "shaped": False,
         "numbers": numbers, "unit": unit, "range": release.get("range"), "thresholds": _thresholds(release),
         "min_batch": 0, "warning": None, "method": release["method"]["name"],
-        **page_question(measure, names, central=central),
+        **question,
     }  # fmt: skip
     if tables is not None:
         said["tables"] = tables
