@@ -17,6 +17,7 @@ from murmurate.agents.page_header import page_header
 from murmurate.agents.web.recorded import recorded_frames
 from murmurate.agents.web.recorded_header import PROMISE
 from murmurate.agents.web.report import report_html
+from murmurate.aggregators.measures.marginals import Marginals
 from tests.agents.commands import CLEAN, murmurate
 from tests.agents.test_demo_command import requested
 from tests.agents.web.frames import hello, releases
@@ -101,6 +102,7 @@ def test_a_header_from_releases_alone_says_what_a_deployment_would(tmp_path: Pat
     for key in ("names", "central", "epsilon", "asked", "running", "main"):
         assert revenue[key] == sums["revenue"][key]
     stream = planned(**of(tables=[["plan", "sex"], ["age"]])).stream("screen")
+    assert isinstance(stream.measure, Marginals)
     (wanted,) = page_header(planned(**of(tables=[["plan", "sex"], ["age"]])), "live")["streams"]
     shapes = [table.model_dump(mode="json") for table in stream.measure.shapes]
     said = next(iter(releases(stream.names, 1)))["release"] | {"measure": "marginals", "tables": shapes}
