@@ -1,21 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The logs of a deployment as an auditor takes them, pass after pass, so that what goes on meanwhile is no false alarm.
 
-<<<<<<< HEAD
 Contract: a pass looks at effects before their causes: 1. the marks of perturb and aggregate, 2. where tallies end,
 3. sums and batches, 4. closings, 5. reports, 6. raw and rounds.  Then it takes every log up to there and no further, so
 that whatever was taken has its cause in what was taken, and what lies below the marks that count (audit_marks.py) has
 its effects.  A log that runs ahead of the others waits, so that memory stays bounded.  `reports` is read twice, with
 and without what was never committed.  Source: ARCHITECTURE section 5.12.  Not here: the comparison (agents/audit),
 checkpoints (audit_follow.py).
-=======
-Contract: a pass looks at effects before their causes: 1. the marks of perturb and aggregate, and whatever was written
-by then is waited for, 2. where tallies end, 3. sums and batches, 4. closings, 5. reports, 6. raw and rounds.  Then it
-takes every log up to there and no further, so that whatever was taken has its cause in what was taken, and what lies
-below the marks has its effects.  A log that runs ahead of the others waits, so that memory stays bounded.  `reports` is
-read twice, with and without what was never committed.  Source: ARCHITECTURE section 5.12.  Not here: the comparison
-(agents/audit), checkpoints (audit_follow.py).
->>>>>>> 7c53e6fb8688d12eb302af9bf1cc763274d5a957
 """
 
 from __future__ import annotations
@@ -36,12 +27,6 @@ from murmurate.agents.kafka.client import Client, Got, Place, Reader
 from murmurate.agents.kafka.collect import places
 from murmurate.agents.kafka.errors import TopicsError
 from murmurate.agents.kafka.provision import sources
-<<<<<<< HEAD
-=======
-from murmurate.agents.kafka.shown import until_shown
-from murmurate.agents.kafka.state import StateRecord
-from murmurate.agents.stages.stage import Log
->>>>>>> 7c53e6fb8688d12eb302af9bf1cc763274d5a957
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Secrets
 from murmurate.topics.codec import decode
@@ -53,12 +38,8 @@ ENDS: Final = (("tallies",), ("sums", "batches"), ("closings",), ("reports",), (
 """In the order in which their ends are looked at."""
 TAKEN: Final = (("rounds", "closings"), ("raw",), ("sums",), ("reports",), ("batches",), ("tallies",))
 """The logs that share a reader, causes first."""
-<<<<<<< HEAD
 ONCE_S: Final = 30.0
 """How long whoever looks once waits for transactions that are open, before their answers are pending."""
-=======
-EFFECTS: Final = ("reports", "closings", "batches", "tallies")
->>>>>>> 7c53e6fb8688d12eb302af9bf1cc763274d5a957
 AHEAD: Final = 3
 """The number of periods that may be closed at a contributor and not answered before `raw` waits for the answers."""
 EARLY_BYTES: Final = 1 << 26
@@ -186,7 +167,7 @@ class AuditedLogs:
         return Forgotten(lines, people=bool(short & {"raw", "rounds"}), sums=bool(short & {"tallies", "sums"}))
 
     def _is_effect(self, place: Place) -> bool:
-        return self._short_name(place) in EFFECTS
+        return self._short_name(place) in ("reports", "closings", "batches", "tallies")
 
     async def _cut(self, short: Sequence[Place]) -> int:
         """The time of the newest of the oldest records of these logs: rounds that were asked later are whole."""
@@ -214,15 +195,8 @@ class AuditedLogs:
         1. Marks and ends. 2. Every log up to its end. 3. What was never committed. 4. Settle by the newest marks that
         count.
         """
-<<<<<<< HEAD
         counts = {name: len(self._of(name)) for name in (*self._names, *STATES)}
         self._marks.add(await look(self._looking, self._asking_all, self._plan.name, counts, looked_ms))
-=======
-        perturbs = await states(self._looking, self._plan.name, "perturb", len(self._of("state.perturb")))
-        aggregates = await states(self._looking, self._plan.name, "aggregate", len(self._of("state.aggregate")))
-        effects = [place for name in EFFECTS for place in self._of(name)]
-        await until_shown(self._everything, self._asking, effects, lambda: stop is not None and stop.is_set())
->>>>>>> 7c53e6fb8688d12eb302af9bf1cc763274d5a957
         ends: dict[Place, int] = {}
         for group in ENDS:
             wanted = [place for name in group if name in self._names for place in self._of(name)]
