@@ -11,17 +11,18 @@ Beside them stands `query(releases, question)`: it answers a question about a st
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from murmurate.agents.queries import query as query
 
-__version__ = version("murmurate")
+__version__: str
 
 
 def __getattr__(name: str) -> Any:
-    """`query`, imported when it is first asked for: who needs a device alone waits for nothing else."""
+    """What takes time to load, when it is first asked for: who needs a device alone waits for nothing else."""
+    if name == "__version__":  # the module that finds it takes half the time of this import
+        return import_module("importlib.metadata").version("murmurate")
     if name != "query":
         raise AttributeError(f"module 'murmurate' has no attribute {name!r}")
     return import_module("murmurate.agents.queries").query
