@@ -43,8 +43,8 @@ def test_each_mistake_is_a_line_and_the_exit_is_2(tmp_path: Path) -> None:
     assert done.stderr.splitlines() == [
         "murmurate.toml, line 9: privacy.window: found '1 hour'; "
         'allowed: a whole number and one of ms, s, m, h, d, such as "90s"',
-        'murmurate.toml, line 22: kafka.password: found (hidden); allowed: { file = "PATH" } or { env = "VARIABLE" }',
-        "murmurate.toml, line 28: streams.screen.method.name: found 'lpx'; "
+        'murmurate.toml, line 30: kafka.password: found (hidden); allowed: { file = "PATH" } or { env = "VARIABLE" }',
+        "murmurate.toml, line 51: streams.screen.method.name: found 'lpx'; "
         f"allowed: {', '.join(NAMES)}",
     ]  # fmt: skip
     found = json.loads(murmurate("check", "--json", cwd=tmp_path).stdout)
