@@ -25,6 +25,7 @@ from murmurate.config.brokers import HIDDEN_KEYS
 from murmurate.config.errors import ConfigError, Mistake, NotAllowedError
 from murmurate.config.kinds import seen
 from murmurate.config.lines import KeyLines, unfinished
+from murmurate.config.plugins import use_named
 from murmurate.config.settings import Deployment
 
 FILE: Final = "murmurate.toml"
@@ -137,11 +138,15 @@ def _value(text: str) -> Any:
 
 
 def _built(values: Mapping[str, Any], overrides: _Overrides, where: str, text: str = "") -> Deployment:
+    merged, places = _merged(values, overrides.values), _Places(values, overrides, where, text)
+    if refused := list(use_named(merged)):
+        steps = [tuple(one.key.split(".")) for one in refused]
+        raise ConfigError(placed for one, at in zip(refused, steps, strict=True) for placed in places.placed(one, at))
     Deployment.model_rebuild(force=True)  # with the measures that are registered by now, in less than a millisecond
     try:
-        return Deployment.model_validate(_merged(values, overrides.values))
+        return Deployment.model_validate(merged)
     except ValidationError as error:
-        raise ConfigError(_mistakes(error, _Places(values, overrides, where, text))) from None
+        raise ConfigError(_mistakes(error, places)) from None
 
 
 def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,10 +164,10 @@ class _Places:
     def __init__(self, values: Mapping[str, Any], overrides: _Overrides, where: str, text: str) -> None:
         self._values, self._overrides, self._where, self._lines = values, overrides, where, KeyLines(text)
 
-    def placed(self, mistake: Mistake, place: Steps, steps: Steps) -> list[Mistake]:
+    def placed(self, mistake: Mistake, place: Steps, steps: Steps = ()) -> list[Mistake]:
         """The mistake with its line or its variable; of a table that the environment alone has, with each of them.
 
-        place: the key as in the file.  steps: as pydantic names it.
+        place: the key as in the file.  steps: as pydantic names it, of an unknown key.
         """
         setting = self._overrides.setting(place)
         if setting is not None:
