@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is allowed at a place of the deployment file, by the classes that describe it, and the right key near a wrong one.
+"""What is allowed at a place of the deployment file, by the classes that describe it; the right key near a wrong one.
 
 Contract: a place is its steps from the top, as pydantic names them: a stream's measure stands behind its name.  Not
 here: the checks themselves (settings.py, streams.py), how a mistake is said (errors.py).

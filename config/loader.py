@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From murmurate.toml and the environment to a checked Deployment, or to one line a mistake: where, key, found, allowed.
+"""From murmurate.toml and the environment to a checked Deployment, or to a line a mistake: where, key, found, allowed.
 
 Contract: MURMURATE__TABLE__KEY overrides a key of the file (lists and tables as JSON); a mistake names the line of the
 file or the variable that is wrong, and never shows what stands under `secrets`, a password or a token.  Not here: what

@@ -41,7 +41,7 @@ OURS = (
     "CONTRIBUTING.md", "docs/ACCESS.md", "docs/ARCHITECTURE.md", "docs/DATA_MODEL.md", "docs/MIXING.md",
     "docs/PLUGINS.md", "docs/PRODUCING.md", "docs/SUBSCRIBING.md", "docs/THREATS.md", "docs/TREES.md",
 )  # fmt: skip
-EVERY = (*PAGES, "docs/METHODS.md", "docs/OPERATING.md")
+EVERY = (*PAGES, "docs/COMMANDS.md", "docs/METHODS.md", "docs/OPERATING.md")
 STALE = r"not (yet )?built|is not there yet|only \w+( and \w+)* exist|no command (does|can)"
 """What a page says that speaks of an unfinished house: true when it was written, and hardly ever when it is read."""
 LABELS = {"murmurate fingerprint"}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`murmurate mechanisms`: every mechanism for a measure, with the size of its reports and its exact variance; as a table,
-as JSON, as a picture.
+"""`murmurate mechanisms`: every mechanism for a measure, with the size of its reports and its exact variance; as a
+table, as JSON, as a picture.
 
-Contract: what it prints follows from the registry alone, so that docs/MECHANISMS.md can be made again by it.  A variance
-is n times that of an estimate from n reports: of a share's average value, of a mean on the scale from -1 to 1 where
+Contract: what it prints follows from the registry alone, so that docs/MECHANISMS.md can be made again by it.  A figure
+is n times the variance of an estimate from n reports: of a share's average value, of a mean on the scale from -1 to 1 where
 all have a number of this size, of a distribution's average cell of the unbiased inverse.  Not here: what a mechanism
 does (randomizers/), which one a stream gets (aggregators/chooser.py).
 """
@@ -36,12 +36,19 @@ Row = dict[str, Any]
 
 @click.command("mechanisms")
 @click.option(
-    "--measure", type=click.Choice(MEASURES), default=MEASURES[0], show_default=True,
+    "--measure",
+    type=click.Choice(MEASURES),
+    default=MEASURES[0],
+    show_default=True,
     help="What they serve; those of a mean serve totals, too.",
 )
 @click.option("--epsilon", "epsilons", type=float, multiple=True, default=EPSILONS, show_default=True)
 @click.option(
-    "--d", "domains", type=int, multiple=True, default=(),
+    "--d",
+    "domains",
+    type=int,
+    multiple=True,
+    default=(),
     help="A size of the domain, or of a distribution's cells; may be repeated.  [default: 4, 64, 1024; 16, 64, 256]",
 )
 @click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), help="Write an SVG of the variances, too.")

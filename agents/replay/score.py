@@ -67,6 +67,15 @@ class StreamScore:
     mixed: LargestClaim | None
     """The largest claim of what the mixing is worth; None for a central stream."""
 
+    def document(self) -> dict[str, Any]:
+        """The figures, rounded as the summary's."""
+        return {
+            "releases": self.releases, "published": self.published, "unmeasured": self.unmeasured,
+            "scale": self.scale, "mre": _places(self.mre), "mse": _places(self.mse, 10),
+            "estimate_mse": _places(self.estimate_mse, 10), "coverage": _places(self.coverage),
+            "bits_per_user_per_period": _places(self.bits),
+        }  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Score:
@@ -155,6 +164,8 @@ def summary(score: Score, *, events: int, seconds: float, over_budget: int) -> d
         "coverage": _places(score.coverage),
         "bits_per_user_per_period": _places(score.bits),
         "over_budget": over_budget,
+        "refused": dict(score.refused),
+        "streams": {stream.stream: stream.document() for stream in score.streams},
         "mixed": {stream.stream: stream.mixed.table() for stream in score.streams if stream.mixed is not None},
     }
 
