@@ -59,6 +59,6 @@ bench: .venv/ready      ## speed beside other libraries, in one run
 	sh benchmarks/run.sh $(ARGS)
 
 wheel: .venv/ready      ## build the wheel into dist/
-	rm -rf build/lib dist        # setuptools would put deleted modules into the wheel
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	rm -rf dist
+	$(BIN)/python tools/wheel.py dist
 	@ls dist

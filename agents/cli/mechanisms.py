@@ -3,9 +3,9 @@
 table, as JSON, as a picture.
 
 Contract: what it prints follows from the registry alone, so that docs/MECHANISMS.md can be made again by it.  A figure
-is n times the variance of an estimate from n reports: of a share's average value, of a mean on the scale from -1 to 1 where
-all have a number of this size, of a distribution's average cell of the unbiased inverse.  Not here: what a mechanism
-does (randomizers/), which one a stream gets (aggregators/chooser.py).
+is n times the variance of an estimate from n reports: of a share's average value, of a mean on the scale from -1 to 1
+where all have a number of this size, of a distribution's average cell of the unbiased inverse.  Not here: what a
+mechanism does (randomizers/), which one a stream gets (aggregators/chooser.py).
 """
 
 from __future__ import annotations
