@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Releases as plain JSON beside the event stream, polled without gap or double; HEAD wherever GET is."""
 
+import asyncio
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -147,3 +150,23 @@ def test_head_of_an_event_stream_that_goes_on_ends_at_once() -> None:
             assert (answer.status, answer.content_type) == (200, "text/event-stream")
 
     talk(scenario, frames=5)
+
+
+def test_the_program_of_the_page_gets_every_release_once() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "SUBSCRIBING.md").read_text(encoding="utf-8")
+    (block,) = [
+        text for text in re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE) if "newer" in text
+    ]
+    names: dict[str, Any] = {}
+    exec(compile(block, "SUBSCRIBING.md", "exec"), names)  # noqa: S102 - our own page
+
+    async def scenario(session: aiohttp.ClientSession, feed: Feed) -> None:
+        async def found(place: str | None) -> tuple[list[dict[str, Any]], str | None]:
+            url = str(session._base_url).rstrip("/")
+            return await asyncio.to_thread(names["newer"], url, "screen", place)
+
+        first, place = await found(None)
+        assert first == RECORDS[-NEWEST:]
+        assert await found(place) == ([], place)
+
+    talk(scenario)
