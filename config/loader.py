@@ -138,7 +138,7 @@ def _value(text: str) -> Any:
 
 
 def _built(values: Mapping[str, Any], overrides: _Overrides, where: str, text: str = "") -> Deployment:
-    merged, places = _merged(values, overrides.values), _Places(values, overrides, where, text)
+    merged, places = _merged(values, overrides.values), _KeyPlaces(values, overrides, where, text)
     if refused := list(use_named(merged)):
         steps = [tuple(one.key.split(".")) for one in refused]
         raise ConfigError(placed for one, at in zip(refused, steps, strict=True) for placed in places.placed(one, at))
@@ -158,7 +158,7 @@ def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
     return found
 
 
-class _Places:
+class _KeyPlaces:
     """Where each key was set: on a line of the file, or by a variable."""
 
     def __init__(self, values: Mapping[str, Any], overrides: _Overrides, where: str, text: str) -> None:
@@ -196,7 +196,7 @@ class _Places:
         return True
 
 
-def _mistakes(error: ValidationError, places: _Places) -> list[Mistake]:
+def _mistakes(error: ValidationError, places: _KeyPlaces) -> list[Mistake]:
     """Pydantic's errors as lines, in its order; each line once."""
     found: list[Mistake] = []
     for detail in error.errors(include_url=False):

@@ -27,9 +27,10 @@ UNKNOWN = (
 def absolute(readme: str, source: str, branch: str = "main") -> str:
     """The README with absolute addresses: pictures as files, the rest as pages of the repository.
 
-    >>> absolute("![a page](docs/page.png), [more](docs/MORE.md#here), [b](https://b.example)", "https://c.example/m/")
-    '![a page](https://c.example/m/raw/main/docs/page.png), [more](https://c.example/m/blob/main/docs/MORE.md#here), \
-[b](https://b.example)'
+    >>> absolute("![a page](docs/images/page.png)", "https://code.example/m/")
+    '![a page](https://code.example/m/raw/main/docs/images/page.png)'
+    >>> absolute("[more](docs/WIRE.md#topics), [else](https://b.example)", "https://code.example/m")
+    '[more](https://code.example/m/blob/main/docs/WIRE.md#topics), [else](https://b.example)'
     """
 
     def addressed(found: re.Match[str]) -> str:

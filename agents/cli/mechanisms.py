@@ -11,9 +11,9 @@ mechanism does (randomizers/), which one a stream gets (aggregators/chooser.py).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 import numpy as np
@@ -21,36 +21,41 @@ import orjson
 
 from murmurate.agents.cli.pictures import DASHES, LIGHT, Chart, Curve, Look, picture
 from murmurate.errors import UsageError
-from murmurate.randomizers import ORACLES, Mechanism, ValueAndPresence
-from murmurate.randomizers.registry import STREAMED, oracles
+from murmurate.randomizers import ORACLES, Mechanism
+from murmurate.randomizers.registry import STREAMED, serving
 
 EPSILONS, DOMAINS, CELLS = (0.5, 1.0, 2.0), (4, 64, 1024), (16, 64, 256)
 SIZES: Final = (0.0, 0.5, 1.0)
-"""Of numbers, on the scale from -1 to 1: a mechanism may be good for small ones and bad for large ones."""
+"""The sizes of numbers that are shown, on the scale from -1 to 1: a mechanism may be good for small ones alone."""
 DRAWN = tuple(1 << k for k in range(1, 13))
 SCALE = (0.99, 3.0)
 """The ends of the picture's scale: what lies above is not shown."""
-MEASURES: Final = ("frequency", "mean", "distribution")
 Row = dict[str, Any]
+Figures = tuple[int | None, float | None]
+
+
+class Kind(NamedTuple):
+    """The mechanisms for one measure, and what is shown of them."""
+
+    settings: tuple[float, ...]
+    """The columns, unless others are asked for."""
+    over: str
+    """The key of a setting in JSON."""
+    heading: str
+    figures: Callable[[str, float, float], Figures]
+    """Bytes and n times the variance, of a name, an epsilon and a setting."""
 
 
 @click.command("mechanisms")
 @click.option(
-    "--measure",
-    type=click.Choice(MEASURES),
-    default=MEASURES[0],
-    show_default=True,
+    "--measure", type=click.Choice(("frequency", "mean", "distribution")), default="frequency", show_default=True,
     help="What they serve; those of a mean serve totals, too.",
-)
+)  # fmt: skip
 @click.option("--epsilon", "epsilons", type=float, multiple=True, default=EPSILONS, show_default=True)
 @click.option(
-    "--d",
-    "domains",
-    type=int,
-    multiple=True,
-    default=(),
+    "--d", "domains", type=int, multiple=True, default=(),
     help="A size of the domain, or of a distribution's cells; may be repeated.  [default: 4, 64, 1024; 16, 64, 256]",
-)
+)  # fmt: skip
 @click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), help="Write an SVG of the variances, too.")
 @click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each mechanism and setting.")
 def command(
@@ -60,11 +65,12 @@ def command(
     reports: of an average value's share; of a mean, on the scale from -1 to 1, by the size of the numbers; of an
     average cell.
     """
-    if measure == "mean" and domains:
-        raise UsageError("mechanisms: --d: found with --measure mean; allowed: with frequency or distribution")
-    if measure != "frequency" and picture is not None:
+    kind = _KINDS[measure]
+    if domains and kind.over != "d":
+        raise UsageError(f"mechanisms: --d: found with --measure {measure}; allowed: with frequency or distribution")
+    if picture is not None and kind.settings != DOMAINS:
         raise UsageError(f"mechanisms: --picture: found with --measure {measure}; allowed: with frequency")
-    settings = SIZES if measure == "mean" else domains or (DOMAINS if measure == "frequency" else CELLS)
+    settings = domains or kind.settings
     if as_json:
         for epsilon in epsilons:
             for row in rows(measure, epsilon, settings):
@@ -78,49 +84,60 @@ def command(
 
 def table(epsilons: Sequence[float], settings: Sequence[float], measure: str = "frequency") -> Iterator[str]:
     """One block for each epsilon: bytes and variance of every mechanism, at every size of the domain or the numbers."""
-    said = "|v| =" if measure == "mean" else "d ="
-    wide = max(12, 3 + max(map(len, names(measure))))
+    known, said = names(measure), _KINDS[measure].heading
+    wide = max(12, 3 + max(map(len, known)))
     for epsilon in epsilons:
         found = rows(measure, epsilon, settings)
-        yield f"{f'epsilon {epsilon:g}':<{wide}}" + " ".join(f"{f'{said} {one:g}':>21}" for one in settings)
+        yield f"{f'epsilon {epsilon:g}':<{wide}}" + " ".join(f"{f'{said} = {one:g}':>21}" for one in settings)
         yield " " * wide + " ".join(["bytes    n * variance"] * len(settings))
-        for name in names(measure):
+        for name in known:
             cells = [_cell(row) for row in found if row["mechanism"] == name]
             yield f"  {name:<{wide - 2}}" + " ".join(cells)
         yield ""
 
 
 def names(measure: str) -> tuple[str, ...]:
-    """The mechanisms that a stream of this measure may name, those of other packages last."""
-    if measure == "frequency":
-        return oracles()
-    return tuple(name for name, kind in STREAMED.items() if kind.measure == measure)
+    """The mechanisms that a stream of this measure may name, those whose users all have a value first."""
+    each = [serving(measure, says_none=says_none) for says_none in (False, True)]
+    return tuple(dict.fromkeys(name for some in each for name in some))
 
 
 def rows(measure: str, epsilon: float, settings: Sequence[float]) -> list[Row]:
     """What each mechanism needs and errs at each setting; null where the domain is too large for it."""
-    over = "size" if measure == "mean" else "d"
-    return [
-        {"measure": measure, "mechanism": name, "epsilon": epsilon, over: one, **_figures(measure, name, epsilon, one)}
-        for name in names(measure)
-        for one in settings
-    ]
+    kind, found = _KINDS[measure], list[Row]()
+    for name in names(measure):
+        for one in settings:
+            size, variance = kind.figures(name, epsilon, one)
+            row = {"measure": measure, "mechanism": name, "epsilon": epsilon, kind.over: one}
+            found.append({**row, "bytes": size, "variance": variance})
+    return found
 
 
-def _figures(measure: str, name: str, epsilon: float, setting: float) -> Row:
-    """Bytes and n times the variance."""
-    if measure == "mean":
-        kind: Any = STREAMED[name]
-        mean = kind(epsilon=epsilon)
-        if isinstance(mean, ValueAndPresence):  # it tells who has a number, too: here all have one
-            return {"bytes": mean.wire_size, "variance": mean.mean_variance(1, 1.0, setting, setting**2)}
-        return {"bytes": mean.wire_size, "variance": float(mean.variance(1, setting))}
-    made = _made(name, int(setting), epsilon)
+def _of_share(name: str, epsilon: float, d: float) -> Figures:
+    made = _made(name, int(d), epsilon)
+    return (None, None) if made is None else (made.wire_size, _average(made))
+
+
+def _of_mean(name: str, epsilon: float, size: float) -> Figures:
+    """What tells who has a number has a variance of its own for the mean of those: here all have one."""
+    kind: Any = STREAMED[name]
+    made = kind(epsilon=epsilon)
+    among: Callable[[int, float, float, float], float] | None = getattr(made, "mean_variance", None)
+    return made.wire_size, float(made.variance(1, size)) if among is None else among(1, 1.0, size, size**2)
+
+
+def _of_cell(name: str, epsilon: float, d: float) -> Figures:
+    made = _made(name, int(d), epsilon)
     if made is None:
-        return {"bytes": None, "variance": None}
-    if measure == "frequency":
-        return {"bytes": made.wire_size, "variance": _average(made)}
-    return {"bytes": made.wire_size, "variance": float(np.mean(made.variance(1, np.full(made.d, 1 / made.d))))}
+        return None, None
+    return made.wire_size, float(np.mean(made.variance(1, np.full(made.d, 1 / made.d))))
+
+
+_KINDS: Final = {
+    "frequency": Kind(DOMAINS, "d", "d", _of_share),
+    "mean": Kind(SIZES, "size", "|v|", _of_mean),
+    "distribution": Kind(CELLS, "d", "d", _of_cell),
+}
 
 
 def _cell(row: Row) -> str:

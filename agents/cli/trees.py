@@ -72,7 +72,8 @@ def table(epsilon: float, fanouts: Sequence[int], leaves: int) -> Iterator[str]:
 def rows(epsilon: float, fanouts: Sequence[int], leaves: int) -> Iterator[dict[str, Any]]:
     """The figures of the table; "none" is the flat tree."""
     shapes: list[tuple[str, Tree, OfStretch]] = [("none", Tree(2, 1), range_variance)]
-    for way, variance in (("consistent", range_variance), ("fewest nodes", fewest_nodes)):
+    ways: list[tuple[str, OfStretch]] = [("consistent", range_variance), ("fewest nodes", fewest_nodes)]
+    for way, variance in ways:
         shapes += [(way, tall(fanout, leaves), variance) for fanout in fanouts]
     for way, tree, variance in shapes:
         for length in LENGTHS:

@@ -67,15 +67,6 @@ class StreamScore:
     mixed: LargestClaim | None
     """The largest claim of what the mixing is worth; None for a central stream."""
 
-    def document(self) -> dict[str, Any]:
-        """The figures, rounded as the summary's."""
-        return {
-            "releases": self.releases, "published": self.published, "unmeasured": self.unmeasured,
-            "scale": self.scale, "mre": _places(self.mre), "mse": _places(self.mse, 10),
-            "estimate_mse": _places(self.estimate_mse, 10), "coverage": _places(self.coverage),
-            "bits_per_user_per_period": _places(self.bits),
-        }  # fmt: skip
-
 
 @dataclass(frozen=True)
 class Score:
@@ -147,27 +138,6 @@ def score(
             by_stream.setdefault(release["stream"], []).append(release)
     streams = tuple(_score(plan.any_stream(name), found, true) for name, found in sorted(by_stream.items()))
     return Score(streams, {reason: n for reason, n in sorted((refused or {}).items()) if n})
-
-
-def summary(score: Score, *, events: int, seconds: float, over_budget: int) -> dict[str, Any]:
-    """The content of summary.json."""
-    return {
-        "events": events,
-        "seconds": round(seconds, 3),
-        "events_per_second": round(events / seconds) if seconds > 0 else None,
-        "releases": score.releases,
-        "published": score.published,
-        "unmeasured": score.unmeasured,
-        "mre": _places(score.mre),
-        "mse": _places(score.mse, 10),
-        "estimate_mse": _places(score.estimate_mse, 10),
-        "coverage": _places(score.coverage),
-        "bits_per_user_per_period": _places(score.bits),
-        "over_budget": over_budget,
-        "refused": dict(score.refused),
-        "streams": {stream.stream: stream.document() for stream in score.streams},
-        "mixed": {stream.stream: stream.mixed.table() for stream in score.streams if stream.mixed is not None},
-    }
 
 
 def table(score: Score) -> Table:
@@ -314,7 +284,7 @@ def _bits(plan: StreamPlan, pairs: list[tuple[Release, TruePeriod]]) -> float | 
     return bits(answers, users, method=plan.method.name, published=published)
 
 
-def _places(value: float | None, places: int = 6) -> float | None:
+def places(value: float | None, places: int = 6) -> float | None:
     return None if value is None else round(value, places)
 
 

@@ -49,7 +49,7 @@ HEADERS = {
     "Cache-Control": "no-cache",
 }
 VARY = {"Vary": "Accept"}
-"""Of what depends on the format that a reader accepts."""
+"""This header is on every answer that depends on the format that a reader accepts."""
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 

@@ -139,21 +139,19 @@ def test_sigterm_ends_a_replay_with_what_is_done_written(tmp_path: Path, monkeyp
     assert (tmp_path / "run" / "report.html").is_file()
 
 
-def started(folder: Path, *words: str, **streams: int) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen([sys.executable, "-m", "murmurate", *words], cwd=folder, env=CLEAN, **streams)
-
-
 @pytest.mark.parametrize("words", [("trees", "--fanout", "16"), ("check", "-c", "nowhere.toml"), ("--help",)])
 def test_a_reader_who_has_left_is_told_nothing(tmp_path: Path, words: tuple[str, ...]) -> None:
     deploy(tmp_path)
     read, write = os.pipe()
     os.close(read)
     with os.fdopen(write, "wb") as nobody:
-        running = started(tmp_path, *words, stdout=nobody.fileno(), stderr=subprocess.PIPE)
-        _, err = running.communicate(timeout=100)
+        running = subprocess.run(
+            [sys.executable, "-m", "murmurate", *words],
+            cwd=tmp_path, env=CLEAN, stdout=nobody.fileno(), stderr=subprocess.PIPE, check=False, timeout=100,
+        )  # fmt: skip
     mistaken = words[-1] == "nowhere.toml"  # it goes to standard error, which somebody reads
     assert running.returncode == (2 if mistaken else UNREAD)
-    assert (err == b"") == (not mistaken)
+    assert (running.stderr == b"") == (not mistaken)
 
 
 # ---- completion ----

@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from murmurate.agents.replay.error_measures import report_bits
-from murmurate.agents.replay.score import Score, StreamScore, claims, score, shortfalls, summary, table
+from murmurate.agents.replay.score import Score, StreamScore, claims, score, shortfalls, table
+from murmurate.agents.replay.summary import summary
 from murmurate.agents.replay.true_period import TruePeriod
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.topics.domains import Grid
