@@ -30,7 +30,7 @@ class Mistake:
     line: int | None = None
     """The line of the file on which the key stands, or the table that lacks it; None where neither is written."""
     variable: str = ""
-    """Of a key of the environment: the variable that sets it, and what of the key lies inside its value."""
+    """The variable that sets the key, and what of the key lies inside its value; empty for a key of the file."""
     near: str = ""
     """The right key, or the right variable, that an unknown one is like; empty where none is."""
 

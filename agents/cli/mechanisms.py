@@ -34,7 +34,7 @@ Row = dict[str, Any]
 Figures = tuple[int | None, float | None]
 
 
-class Kind(NamedTuple):
+class ShownMechanisms(NamedTuple):
     """The mechanisms for one measure, and what is shown of them."""
 
     settings: tuple[float, ...]
@@ -68,7 +68,7 @@ def command(
     kind = _KINDS[measure]
     if domains and kind.over != "d":
         raise UsageError(f"mechanisms: --d: found with --measure {measure}; allowed: with frequency or distribution")
-    if picture is not None and kind.settings != DOMAINS:
+    if picture is not None and kind is not _KINDS["frequency"]:
         raise UsageError(f"mechanisms: --picture: found with --measure {measure}; allowed: with frequency")
     settings = domains or kind.settings
     if as_json:
@@ -134,9 +134,9 @@ def _of_cell(name: str, epsilon: float, d: float) -> Figures:
 
 
 _KINDS: Final = {
-    "frequency": Kind(DOMAINS, "d", "d", _of_share),
-    "mean": Kind(SIZES, "size", "|v|", _of_mean),
-    "distribution": Kind(CELLS, "d", "d", _of_cell),
+    "frequency": ShownMechanisms(DOMAINS, "d", "d", _of_share),
+    "mean": ShownMechanisms(SIZES, "size", "|v|", _of_mean),
+    "distribution": ShownMechanisms(CELLS, "d", "d", _of_cell),
 }
 
 

@@ -284,8 +284,9 @@ def _bits(plan: StreamPlan, pairs: list[tuple[Release, TruePeriod]]) -> float | 
     return bits(answers, users, method=plan.method.name, published=published)
 
 
-def places(value: float | None, places: int = 6) -> float | None:
-    return None if value is None else round(value, places)
+def places(value: float | None, count: int = 6) -> float | None:
+    """A figure to so many places."""
+    return None if value is None else round(value, count)
 
 
 def _figure(value: float | None) -> str:
