@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from murmurate.agents.cli.deployment import Opened, config_option, opened, run
-from murmurate.agents.cli.replay import grouped
+from murmurate.agents.cli.replay import format_option, grouped
 from murmurate.agents.kafka.agreement import compare
 from murmurate.agents.kafka.feed import WAIT_S, Fed, Feeder
 from murmurate.agents.replay.source import Source
@@ -53,10 +53,13 @@ class Speed(click.ParamType):
 @click.option(
     "--speed", type=Speed(), default="max", show_default=True, help="1x is real time; max waits for releases."
 )
+@format_option
 @click.option("--again", is_flag=True, help="Feed it although periods of it were fed before: what is late is refused.")
 @config_option
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
-def command(source: str, stream: str | None, speed: float | None, again: bool, config: Path, as_json: bool) -> None:
+def command(
+    source: str, stream: str | None, speed: float | None, form: str | None, again: bool, config: Path, as_json: bool
+) -> None:
     """Write the recording SOURCE to its source topic, as `replay` reads it, for workers whose clock is the feed's."""
     this = opened(config)
     if this.deployment.time.clock != "feed":
@@ -64,7 +67,7 @@ def command(source: str, stream: str | None, speed: float | None, again: bool, c
             'time.clock: found "wall"; allowed: "feed", to feed a recording. A deployment keeps its clock for life: '
             "feed into one of another name"
         )
-    opened_source = open_source(source, this.plan, stream)
+    opened_source = open_source(source, this.plan, stream, form)
     sys.exit(run(_feed(this, opened_source, speed, again=again, as_json=as_json)))
 
 
