@@ -45,7 +45,7 @@ OURS = (
     "docs/PLUGINS.md", "docs/PRODUCING.md", "docs/PYTHON.md", "docs/SOURCES.md", "docs/SUBSCRIBING.md",
     "docs/THREATS.md", "docs/TREES.md",
 )  # fmt: skip
-EVERY = (*PAGES, "docs/METHODS.md", "docs/OPERATING.md")
+EVERY = (*PAGES, "docs/COMMANDS.md", "docs/METHODS.md", "docs/OPERATING.md")
 STALE = r"not (yet )?built|is not there yet|only \w+( and \w+)* exist|no command (does|can)"
 """What a page says that speaks of an unfinished house: true when it was written, and hardly ever when it is read."""
 LABELS = {"murmurate fingerprint"}

@@ -140,7 +140,10 @@ def _write_whole(replay: Replay, plan: Plan, folder: Path | None) -> None:
 def show_outcome(plan: Plan, source: Source, outcome: Outcome) -> None:
     """The table at the end, and what was wrong with the source."""
     score = outcome.score(plan)
-    Console(width=WIDTH).print(table(score))
+    console = Console(width=WIDTH)
+    with console.capture() as shown:  # printed by click, since rich ends with another code where nobody reads it
+        console.print(table(score))
+    click.echo(shown.get(), nl=False)
     click.echo(click.wrap_text(LEGEND, WIDTH, subsequent_indent="  "))
     for line in claims(score, serve_all=plan.split == "budget"):
         click.echo(click.wrap_text(line, WIDTH, subsequent_indent="  "))
