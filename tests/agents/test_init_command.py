@@ -51,8 +51,8 @@ def test_the_deployment_is_called_like_its_folder_and_its_events_are_those_of_th
     assert "the topic corner-shop.events" in text
     times = [orjson.loads(line)["time"] for line in (tmp_path / "Corner Shop" / EVENTS).read_text().splitlines()]
     assert times == sorted(times)
-    assert "2026-11-18T09:00:00Z" <= times[0] < "2026-11-18T09:01:00Z"
-    assert "2026-11-18T09:59:00Z" <= times[-1] < "2026-11-18T10:00:00Z"
+    assert times[0].startswith("2026-11-18T09:00:")
+    assert times[-1].startswith("2026-11-18T09:59:")
 
 
 def test_a_name_is_made_of_any_folder() -> None:
