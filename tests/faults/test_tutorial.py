@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/TUTORIAL.md, typed: its commands in order in one shell, its programs under their names, against a real broker."""
+"""docs/TUTORIAL.md, typed: its commands in order in one shell, its programs under their names, on a real broker."""
 
 from __future__ import annotations
 
