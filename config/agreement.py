@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from murmurate.config.plan import CentralPlan, Plan, StreamPlan
+from murmurate.config.plugins import foreign_parts
 from murmurate.config.secrets import ZONE_SECRETS
 from murmurate.topics.messages import Config
 from murmurate.topics.names import Zone
@@ -128,6 +129,7 @@ def _stream(stream: StreamPlan) -> dict[str, str | int]:
         "revision": stream.revision,
         "config": stream.config,
         **({} if stream.mixed is None else {"question": stream.mixed.question[:_DIGITS]}),
+        **{f"{kind}_of": of.rpartition(" ")[0] for kind, _, of in foreign_parts(stream)},
     }
 
 

@@ -22,6 +22,7 @@ from murmurate.config.errors import ConfigError, Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, seen
 from murmurate.config.measures.declared import DeclaredStream
 from murmurate.config.measures.registry import TABLES
+from murmurate.config.plugins import use_named
 from murmurate.config.settings import Deployment
 
 FILE: Final = "murmurate.toml"
@@ -110,9 +111,12 @@ def _value(text: str) -> Any:
 
 
 def _built(values: Mapping[str, Any], overrides: _Overrides, where: str) -> Deployment:
+    merged = _merged(values, overrides.values)
+    if refused := list(use_named(merged)):
+        raise ConfigError(one.below(where=overrides.where(tuple(one.key.split(".")), where)) for one in refused)
     Deployment.model_rebuild(force=True)  # with the measures that are registered by now, in less than a millisecond
     try:
-        return Deployment.model_validate(_merged(values, overrides.values))
+        return Deployment.model_validate(merged)
     except ValidationError as error:
         raise ConfigError(_mistakes(error, overrides, where)) from None
 

@@ -8,13 +8,14 @@ its class takes.  Not here: what is measured (measures/), what streams share (se
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from murmurate.aggregators.methods.horizons import HorizonMethod
 from murmurate.aggregators.methods.options import ADAPTIVE, DECLARED, OF_ONE, OFF, MethodOptions
-from murmurate.aggregators.methods.registry import NAMES, kind_of
+from murmurate.aggregators.methods.registry import kind_of, names
 from murmurate.aggregators.postprocess.registry import METHODS as SHAPES
 from murmurate.config.errors import Mistake, NotAllowedError
 from murmurate.config.kinds import Kind, Number, Text, WholeNumber, seen
@@ -33,10 +34,16 @@ class ConfigTable(BaseModel):
 
 
 class OneOf(Kind):
-    """One word of a list that is known when the file is read."""
+    """One word of a list that is known when the file is read: words, and what gives more of them by then."""
 
-    def __init__(self, *words: str) -> None:
-        self.words = words
+    def __init__(self, *words: str | Callable[[], Iterable[str]]) -> None:
+        self._words = words
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All of them, each once."""
+        each = [(one,) if isinstance(one, str) else tuple(one()) for one in self._words]
+        return tuple(dict.fromkeys(word for some in each for word in some))
 
     @property
     def allowed(self) -> str:
@@ -120,7 +127,7 @@ class Post(ConfigTable):
 class MethodTable(ConfigTable):
     """Who is asked when, and what is released."""
 
-    name: Annotated[str, OneOf(*NAMES)]
+    name: Annotated[str, OneOf(names)]
     """Which method. lbu, lpu: the same each period; lsp: everybody, once a window; lbd, lpd, lba, lpa: more where the
     data change; lb-, lp-: dsat, rescuedp, fast, pegasus, of everybody's epsilon or of the users.
     """
@@ -161,7 +168,7 @@ class MethodTable(ConfigTable):
         for option in OF_ONE.keys() - {"users"}:
             found = getattr(self, option)
             if found is not None and option not in kind_of(self.name).takes():
-                takers = ", ".join(name for name in NAMES if option in kind_of(name).takes())
+                takers = ", ".join(name for name in names() if option in kind_of(name).takes())
                 mistakes.append(Mistake(option, seen(found), f"only with {takers}"))
         if self.of_horizons and self.revise not in (0, AFTER_HORIZON):
             mistakes.append(Mistake("revise", seen(self.revise), f'0 or "{AFTER_HORIZON}", with {self.name}'))

@@ -2,10 +2,12 @@
 """The lists of all mechanisms and views, and how a spec becomes a mechanism, a view or a question.
 
 Contract: a mechanism that is in `MECHANISMS` and a view that is in `VIEWS` are audited; a round can use those in
-`STREAMED` alone, behind any view that fits. Any spec gives a question or a ParameterError.
+`STREAMED` alone, behind any view that fits. Any spec gives a question or a ParameterError. Of what other packages add
+(`add_question`, `add_view`) nothing takes the name of one that is there, and "auto" chooses none.  Not here: finding
+and auditing what other packages have (config/plugins.py).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import cache
 from inspect import Parameter, signature
@@ -96,9 +98,47 @@ VECTORS: dict[str, type[VectorQuestion]] = {
     )
 }
 """The mechanisms for sets and sparse vectors by their names; a stream may name them all."""
+FOREIGN: dict[str, type[Question]] = {}
+"""Questions and mechanisms of other packages by their names."""
 _BY_MEASURE: dict[str, list[str]] = {}
 for _name, _kind in STREAMED.items():
     _BY_MEASURE.setdefault(_kind.measure, []).append(_name)
+
+
+def add_question(kind: type[Question]) -> None:
+    """Let rounds and files name a question of another package. A mechanism serves streams of its `measure`."""
+    name = str(getattr(kind, "name", ""))
+    if name in taken_names():
+        raise ParameterError(f"question: found the name {shown(name)} twice; allowed: one that nothing else has")
+    FOREIGN[name] = kind
+    if issubclass(kind, Mechanism):
+        MECHANISMS[name] = STREAMED[name] = kind
+        _BY_MEASURE.setdefault(kind.measure, []).append(name)
+        if is_oracle(kind):
+            ORACLES[name] = kind
+
+
+def add_view(kind: type[View]) -> None:
+    """Let rounds name a view of another package."""
+    if kind.name in VIEWS:
+        raise ParameterError(f"view: found the name {shown(kind.name)} twice; allowed: one that nothing else has")
+    VIEWS[kind.name] = kind
+
+
+def is_oracle(kind: type[Mechanism]) -> bool:
+    """Whether a mechanism serves streams of frequencies, as GRR does."""
+    return _BY_MEASURE.get(kind.measure) is _BY_MEASURE[GRR.measure]
+
+
+def taken_names() -> frozenset[str]:
+    """Every name by which a spec of a question may be called."""
+    wrappers = (CLIPPED, "viewed", "branches", Faked.name, "weighted", AUE.name, "node", *LITERATURE)
+    return frozenset((*MECHANISMS, *VECTORS, *FOREIGN, *wrappers))
+
+
+def oracles() -> tuple[str, ...]:
+    """The names in ORACLES, those of other packages last."""
+    return _own_first(ORACLES)
 
 
 def mechanism(spec: Mapping[str, Any]) -> Mechanism:
@@ -176,6 +216,8 @@ def question(spec: Mapping[str, Any]) -> Question:
             return node_of(spec)
         case str(name) if name in VECTORS:
             return _built(name, VECTORS[name], spec)
+        case str(name) if name in FOREIGN and name not in MECHANISMS:
+            return _built(name, FOREIGN[name], spec)
     return streamed(spec)
 
 
@@ -229,4 +271,8 @@ def serving(measure: str, *, says_none: bool) -> tuple[str, ...]:
     ('value_presence',)
     """
     able = (name for name in _BY_MEASURE.get(measure, ()) if STREAMED[name].says_none in (None, says_none))
-    return tuple(sorted(able))
+    return _own_first(able)
+
+
+def _own_first(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(names, key=lambda name: (name in FOREIGN, name)))

@@ -7,6 +7,7 @@ The class is the schema; `example` records are in the tests.
 """
 
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cached_property
 from itertools import product
 from typing import Annotated, Literal
@@ -37,6 +38,7 @@ from murmurate.topics.release_parts import (
     Text,
     ThresholdSearch,
 )
+from murmurate.topics.release_rows import ReleaseRow
 
 
 class Release(Message, tag="murmurate/release/2"):
@@ -127,6 +129,31 @@ class Release(Message, tag="murmurate/release/2"):
         """Estimate and standard error of every name of which something is known."""
         pairs = ((name, value, self.stderr[name]) for name, value in self.estimate.items())
         return {name: (value, error) for name, value, error in pairs if value is not None and error is not None}
+
+    @property
+    def id(self) -> str:
+        """Which release it is, as its server-sent event says it: "screen/29916540/1"."""
+        return f"{self.stream}/{self.t}/{self.revision}"
+
+    @property
+    def start_time(self) -> datetime:
+        """When the period begins, in UTC."""
+        return datetime.fromisoformat(self.start)
+
+    @property
+    def end_time(self) -> datetime:
+        """When the period ends, in UTC."""
+        return datetime.fromisoformat(self.end)
+
+    def table(self) -> tuple[ReleaseRow, ...]:
+        """A row for each name, for pandas, polars and whatever else takes rows."""
+        start, stderr, unbiased = self.start_time, self.stderr, self.unbiased
+        return tuple(
+            ReleaseRow(
+                self.stream, self.t, start, name, value, stderr[name], unbiased[name], self.revision, self.decision
+            )
+            for name, value in self.estimate.items()
+        )
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Release":

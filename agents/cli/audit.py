@@ -14,6 +14,8 @@ import click
 import orjson
 
 from murmurate.agents.audit.findings import Audit
+from murmurate.agents.cli.audit_plugins import command as plugins_command
+from murmurate.config import plugins
 from murmurate.randomizers import Key, mechanism
 from murmurate.randomizers.audit import ExactAudit, MeasuredBound, audit_exact, measure, trials_for
 from murmurate.randomizers.mechanism import MAX_LAW, Mechanism, nats
@@ -40,6 +42,9 @@ def command() -> None:
     """Check the privacy promises of a mechanism or a deployment. Exit 4: one does not hold."""
 
 
+command.add_command(plugins_command)
+
+
 @command.command("mechanism")
 @click.argument("name")
 @click.option("--d", type=int, required=True, help="Size of the domain.")
@@ -55,6 +60,7 @@ def command() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def mechanism_command(name: str, d: int, epsilon: float, trials: int | None, alpha: float, as_json: bool) -> None:
     """Compare a mechanism's claimed epsilon with its realised and its measured one."""
+    plugins.use_name("mechanism", name)
     audited = mechanism({"name": name, "d": d, "epsilon": epsilon})
     key = Key(secrets.token_bytes(32), deployment="audit")
     exact = audit_exact(audited) if _listable(audited) else None

@@ -15,7 +15,8 @@ import orjson
 
 from murmurate.config.changes import Change, compare
 from murmurate.config.errors import ConfigError
-from murmurate.config.explain import COLUMNS, explain
+from murmurate.config.explain import explain
+from murmurate.config.explain_streams import COLUMNS
 from murmurate.config.loader import FILE, load
 from murmurate.config.planning import plan
 from murmurate.config.settings import Deployment

@@ -15,6 +15,7 @@ VERBS = {
     "check": "say in words what a deployment promises",
     "plan": "predict errors by method and mechanism, and recommend one",
     "replay": "a recorded or synthetic stream through every stage, no broker needed",
+    "serve": "show a recorded run on the live page",
     "worker": "run the stages of a zone on Kafka",
     "feed": "write a recording to a source topic, with its own clock",
     "keys": "make secrets, show their fingerprints, say what may be rotated",

@@ -43,8 +43,9 @@ from murmurate.aggregators.postprocess.selection import Selection
 from murmurate.aggregators.postprocess.shaping import NORM_SUB
 from murmurate.config.enough import asks_everybody_first
 from murmurate.config.errors import ConfigError
-from murmurate.config.explain import COLUMNS, promises
+from murmurate.config.explain import promises
 from murmurate.config.explain_mixed import mixed_facts, mixed_lines, mixed_promise
+from murmurate.config.explain_streams import COLUMNS
 from murmurate.config.loader import FILE, load
 from murmurate.config.plan import AnyStreamPlan, CentralPlan, Plan, StreamPlan
 from murmurate.config.planning import chosen_post

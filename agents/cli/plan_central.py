@@ -15,7 +15,7 @@ from murmurate.agents.replay.sources import open_source
 from murmurate.agents.simulate.central_data import DeclaredEvents, EventData, RecordedEvents
 from murmurate.agents.simulate.central_methods import CentralMethods, central_methods
 from murmurate.config.central_outlook import CentralOutlook, advice, central_lines, central_outlook, figure, row
-from murmurate.config.explain import COLUMNS
+from murmurate.config.explain_streams import COLUMNS
 from murmurate.config.plan import CentralPlan, Plan
 
 COMPARED = "*"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from murmurate.agents.simulate.horizon_outlook import HorizonOutlook
 from murmurate.aggregators.methods.horizon_errors import LONGEST
 from murmurate.aggregators.methods.horizon_levels import PAPER
-from murmurate.config.explain import COLUMNS
+from murmurate.config.explain_streams import COLUMNS
 
 
 def horizon_lines(said: HorizonOutlook, w: int) -> Iterator[str]:

@@ -5,7 +5,6 @@ ever.
 
 from __future__ import annotations
 
-import hashlib
 import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +18,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from murmurate.agents.embedded.runtime import Keys
+from murmurate.agents.library.run_folder import WRITTEN, write
+from murmurate.agents.replay.known_keys import known_secrets as known_secrets
 from murmurate.agents.replay.run import Frame, Outcome, Replay, keys
 from murmurate.agents.replay.score import claims, table
 from murmurate.agents.replay.source import Source
@@ -123,21 +124,6 @@ def _write_whole(replay: Replay, plan: Plan, folder: Path | None) -> None:
     replay.follow(take)
 
 
-WRITTEN = ("releases.jsonl", "truth.jsonl", "summary.json", "report.html")
-
-
-def write(out: Path, plan: Plan, outcome: Outcome, frames: list[Frame]) -> None:
-    """The four files of `--out`."""
-    from murmurate.agents.web.report import report_html
-
-    (out / "releases.jsonl").write_bytes(b"".join(record + b"\n" for record in outcome.releases))
-    names = {stream.name: stream.measure.true_names for stream in plan.everything}
-    truth = (orjson.dumps(period.record(names[period.stream])) + b"\n" for period in outcome.truth)
-    (out / "truth.jsonl").write_bytes(b"".join(truth))
-    (out / "summary.json").write_bytes(orjson.dumps(outcome.summary(plan), option=orjson.OPT_INDENT_2) + b"\n")
-    (out / "report.html").write_text(report_html(frames), encoding="utf-8")
-
-
 def show_outcome(plan: Plan, source: Source, outcome: Outcome) -> None:
     """The table at the end, and what was wrong with the source."""
     score = outcome.score(plan)
@@ -215,11 +201,6 @@ def _ctrl_c(stop: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def known_secrets(deployment: str) -> dict[str, bytes]:
-    """Secrets that everybody knows, for runs to be compared and for made-up data."""
-    return {name: hashlib.sha256(f"murmurate known {deployment} {name}".encode()).digest() for name in NAMES}
 
 
 class bar:  # noqa: N801 - reads as a verb in `with bar(...)`

@@ -6,7 +6,7 @@ how many are left out is counted.  What does not fit is said more shortly (FORMS
 is a row of blocks in the order of the range, as high as its stretches, with the figures of those that are monitored and
 of the highest.  What is not known has no figure; where nothing is yet, it is said how many reports came, of how many
 that a release needs.  Whoever wants all of it takes `--json`, the records as they are.  Not here: lines under a release
-(remarks.py), following for the page (kafka/release_reader.py).
+(remarks.py), reading them (kafka/followed.py).
 """
 
 from __future__ import annotations
@@ -24,16 +24,14 @@ import orjson
 from murmurate.agents.cli.deployment import Opened, config_option, opened, run
 from murmurate.agents.cli.remarks import Remarks
 from murmurate.agents.cli.replay import grouped
-from murmurate.agents.kafka.client import Got, Place
-from murmurate.agents.kafka.collect import last
+from murmurate.agents.kafka.client import Place
+from murmurate.agents.kafka.followed import FollowedReleases
 from murmurate.agents.shortage import lacking
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.postprocess.query import Query
 from murmurate.aggregators.postprocess.reading import read_for
 from murmurate.config.plan import AnyStreamPlan
 from murmurate.errors import UsageError
-from murmurate.topics.codec import decode
-from murmurate.topics.errors import WireError
 from murmurate.topics.names import stream_partition, topic
 from murmurate.topics.release import Release
 from murmurate.topics.release_parts import MAX_NAMES, PLACES, Reading
@@ -132,28 +130,9 @@ async def _watch(
 async def releases(this: Opened, stream: AnyStreamPlan, history: int) -> AsyncIterator[tuple[bytes, Release]]:
     """The last ones that are there, then those that come; each as it was read, and decoded."""
     place = Place(topic(this.plan.name, "releases"), stream_partition(stream.name, this.plan.tallies))
-
-    def its_own(got: Got) -> bool:
-        return _release(got.value, stream.name) is not None
-
-    async with this.client.reader() as reader:
-        ends, there = await last(reader, [place], history, its_own)
-        reader.at(ends)
-        found = there[place]
-        while True:
-            for got in found:
-                release = _release(got.value, stream.name)
-                if release is not None:
-                    yield got.value or b"", release
-            found = await reader.poll()
-
-
-def _release(value: bytes | None, stream: str) -> Release | None:
-    try:
-        found = decode(value or b"")
-    except WireError:
-        return None
-    return found if isinstance(found, Release) and found.stream == stream else None
+    async for found in FollowedReleases(this.client, [place], stream.name).read(history):
+        if found is not None:
+            yield found
 
 
 # ---- lines ----

@@ -14,3 +14,7 @@ class ListenError(UsageError):
 
 class QueryError(MurmurateError, ValueError):
     """A request that asks for something that there is not."""
+
+
+class RecordedError(UsageError):
+    """A recorded run that cannot be shown: a file is missing, or holds something else than it should."""

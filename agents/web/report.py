@@ -17,14 +17,26 @@ import orjson
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 SCRIPTS = (
     "words.js",
-    "periods.js",
+    "terms.js",
+    "axis.js",
     "listed.js",
+    "events.js",
+    "periods.js",
     "reading.js",
+    "picture.js",
     "chart.js",
+    "multiples.js",
+    "heat.js",
+    "ranking.js",
     "bars.js",
     "values.js",
     "stretch.js",
+    "legend.js",
+    "views.js",
     "panel.js",
+    "overview.js",
+    "link.js",
+    "vigil.js",
     "app.js",
 )
 """The page's scripts, in the order in which index.html loads them."""

@@ -88,7 +88,8 @@ async def serve_worker(
     if feed is not None:
         for stream in plan.streams:  # from the plan alone; how many there are, releases say (agents/shortage.py)
             log.info("%s: %s", stream.name, needs(plan, stream))
-        feed.put(page_header(plan, "live"))
+        times = {"clock": deployment.time.clock, "lateness_ms": plan.lateness_ms}  # for when a release is late
+        feed.put(page_header(plan, "live") | times)
         works.append(show(ReleaseReader(client, plan.name, plan.tallies, history=HISTORY), plan, feed))
     log.info("serving", extra={"at": [server.url for server in servers]})
     return Serving(tuple(servers), tuple(asyncio.create_task(work) for work in works))

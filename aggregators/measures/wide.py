@@ -25,7 +25,7 @@ from murmurate.aggregators.measures.rows import ROWS_AT_ONCE, RowMeasure, Rows
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.postprocess.shaping import NORM_SUB, Shaping
 from murmurate.randomizers import Branches, Mechanism, Question, Viewed
-from murmurate.randomizers.registry import ORACLES, mechanism
+from murmurate.randomizers.registry import mechanism, oracles
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.randomizers.views import View
 
@@ -61,7 +61,7 @@ class WideMeasure(RowMeasure):
     @property
     def serving(self) -> tuple[str, ...]:
         """The frequency oracles."""
-        return tuple(sorted(ORACLES))
+        return oracles()
 
     def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
         """For each view the oracle that is best for its number of codes."""

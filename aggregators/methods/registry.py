@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a name and options to a method: the one list of all methods.
 
-Contract: a method that is not in `NAMES` cannot be named in a deployment file; errors list what is known.  What a
+Contract: a method that is not among `names` cannot be named in a deployment file; errors list what is known.  What a
 method divides, takes and asks is in its class.
 """
 
@@ -50,8 +50,18 @@ HORIZON_METHODS: Final[dict[str, type[HorizonMethod]]] = {
     for kind in (SaO2, EFMRTTMethod, DDRMMethod, FutureRandMethod, FutureRandPrintedMethod, DirectMethod)
 }
 """Every method that asks for changes through horizons, by name. Source: ARCHITECTURE section 5.18."""
-NAMES: Final = (*METHODS, *HORIZON_METHODS)
-"""The names that a deployment file may have."""
+
+
+def add_method(kind: type[MethodBase]) -> None:
+    """Let files name a method of another package."""
+    if kind.name in names():
+        raise ParameterError(f"method: found the name {shown(kind.name)} twice; allowed: one that nothing else has")
+    METHODS[kind.name] = kind
+
+
+def names() -> tuple[str, ...]:
+    """The names of all methods, of other packages too."""
+    return (*METHODS, *HORIZON_METHODS)
 
 
 def method(options: MethodOptions, setting: Setting) -> Method:

@@ -94,13 +94,16 @@ class LPU(Uniform):
         super().__init__(setting, mechanism=oracle(setting, setting.epsilon_micro))
         self._group = groups(slots=setting.slots, w=setting.w, seed=setting.seed)
 
-    def later(self, t: int) -> Request:
+    def later(self, t: int) -> Request | None:
         """The request to the group of this period."""
-        return Request(self._mechanism, self._turn(t), "publication")
+        return self._request(t)
 
-    def _begin(self) -> Request:
+    def _begin(self) -> Request | Decision:
         self.waiting = "publication", int(self._turn(self.t).sum())
-        return self.later(self.t)
+        return self._request(self.t)
+
+    def _request(self, t: int) -> Request:
+        return Request(self._mechanism, self._turn(t), "publication")
 
     def _turn(self, t: int) -> NDArray[np.bool_]:
         return np.asarray(self._group == (t - self.setting.first_t) % self.setting.w)

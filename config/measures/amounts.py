@@ -7,17 +7,16 @@ from typing import Annotated, Literal
 
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.options import MethodOptions
-from murmurate.config.measures.numbers import NumbersStream
+from murmurate.config.measures.numbers import NumbersStream, told_by
 from murmurate.config.streams import OneOf
 from murmurate.randomizers.numeric.mean import GRID
-from murmurate.randomizers.registry import serving
 from murmurate.topics.domains import Grid
 
 
 class AmountsStream(NumbersStream):
     """One figure of the numbers that users hold."""
 
-    mechanism: Annotated[str, OneOf(AUTO, *serving("mean", says_none=True), *serving("mean", says_none=False))] = AUTO
+    mechanism: Annotated[str, OneOf(AUTO, told_by("mean"))] = AUTO
     """"auto": value_presence, or hm where everybody always has a value."""
     clip: Literal["declared", "found"] = "declared"
     """"declared": at the ends of the range; "found": above at a threshold that a first round of everybody finds."""

@@ -8,9 +8,8 @@ from typing import Annotated, Literal
 from murmurate.aggregators.measures.distribution import Distribution
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.config.kinds import WholeNumber
-from murmurate.config.measures.numbers import NumbersStream
+from murmurate.config.measures.numbers import NumbersStream, told_by
 from murmurate.config.streams import OneOf
-from murmurate.randomizers.registry import serving
 from murmurate.topics.domains import Grid
 from murmurate.topics.release_parts import MAX_NAMES
 
@@ -23,9 +22,7 @@ class DistributionStream(NumbersStream):
     """What is measured."""
     cells: Annotated[int, WholeNumber(2, MAX_NAMES - 1)] = 64
     """Into how many stretches the range is cut."""
-    mechanism: Annotated[
-        str, OneOf(AUTO, *serving("distribution", says_none=True), *serving("distribution", says_none=False))
-    ] = AUTO
+    mechanism: Annotated[str, OneOf(AUTO, told_by("distribution"))] = AUTO
     """"auto": sw_presence, or sw where everybody always has a value."""
 
     def statistic(self) -> Distribution:

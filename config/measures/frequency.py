@@ -23,6 +23,10 @@ from murmurate.topics.release_parts import MAX_NAMES
 VALUE: Final = Text(r"^[^\u0000-\u001f\u007f]{1,256}$", "a text of 1 to 256 printable characters")
 
 
+def _able() -> tuple[str, ...]:
+    return serving("frequency", says_none=True)
+
+
 class FrequencyStream(StreamTable):
     """How many users say each of some declared values: a rolling histogram."""
 
@@ -35,7 +39,7 @@ class FrequencyStream(StreamTable):
     """Whether anything else counts as "other"; if not, such an event is refused and its user has no value."""
     initial: Annotated[str, VALUE] | None = None
     """With carry = "always" and without other: what users say of whom no value was valid yet; the first of `values`."""
-    mechanism: Annotated[str, OneOf(AUTO, *serving("frequency", says_none=True), *UNPROTECTED)] = AUTO
+    mechanism: Annotated[str, OneOf(AUTO, _able, *UNPROTECTED)] = AUTO
     """"auto": the one with the smallest exact variance. aue: no local protection, only with unprotected_locally."""
     prefer: Literal["accuracy", "bytes"] = "accuracy"
     """By what "auto" chooses: "bytes" takes the shortest reports among those with half as much variance again."""

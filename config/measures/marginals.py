@@ -15,7 +15,7 @@ from murmurate.config.kinds import seen
 from murmurate.config.measures.attributes import AttributesKind, TablesKind
 from murmurate.config.measures.wide import WideStream
 from murmurate.config.streams import OneOf
-from murmurate.randomizers.registry import ORACLES
+from murmurate.randomizers.registry import oracles
 from murmurate.topics.release_parts import MAX_NAME, MAX_NAMES, cell_names
 
 
@@ -31,7 +31,7 @@ class MarginalsStream(WideStream):
     """What an event says, all of it: by name a list of values, { values = [...], other = true }, { whole = [0, 99],
     cells = 10 } or { range = [0, 1e5], cells = 20 }.
     """
-    mechanism: Annotated[str, OneOf(AUTO, *sorted(ORACLES))] = AUTO
+    mechanism: Annotated[str, OneOf(AUTO, oracles)] = AUTO
     """What is asked of each table's cells; "auto": for each table the one with the smallest exact variance."""
 
     def statistic(self) -> Marginals:

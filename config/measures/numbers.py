@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, Final
 
 from murmurate.aggregators.measures.measure import AUTO
@@ -13,8 +13,14 @@ from murmurate.config.errors import Mistake
 from murmurate.config.kinds import AnyNumber, Text, seen
 from murmurate.config.measures.stream import StreamTable
 from murmurate.config.quantities import Range
+from murmurate.randomizers.registry import serving
 
 UNIT: Final = Text(r"^[^\u0000-\u001f\u007f]{1,64}$", "a text of 1 to 64 printable characters")
+
+
+def told_by(measure: str) -> Callable[[], tuple[str, ...]]:
+    """What lists the mechanisms of such numbers, when it is asked."""
+    return lambda: (*serving(measure, says_none=True), *serving(measure, says_none=False))
 
 
 class NumbersStream(StreamTable):

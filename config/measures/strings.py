@@ -12,7 +12,7 @@ from murmurate.config.errors import Mistake
 from murmurate.config.kinds import WholeNumber, seen
 from murmurate.config.measures.wide import WideStream
 from murmurate.config.streams import OneOf
-from murmurate.randomizers.registry import ORACLES
+from murmurate.randomizers.registry import oracles
 from murmurate.topics.domains import Bits
 from murmurate.topics.domains.bits import MAX_BITS
 
@@ -32,7 +32,7 @@ class StringsStream(WideStream):
     """How many bits from the beginning are told; a release has a share for each of the prefixes there are."""
     form: Literal["text", "hex"] = "text"
     """What an event says: a text without the character NUL, or hexadecimal digits."""
-    mechanism: Annotated[str, OneOf(AUTO, *sorted(ORACLES))] = AUTO
+    mechanism: Annotated[str, OneOf(AUTO, oracles)] = AUTO
     """"auto": the one with the smallest exact variance."""
 
     def statistic(self) -> Prefixes:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from murmurate.aggregators.methods.registry import NAMES
+from murmurate.aggregators.methods.registry import names
 from tests.agents.commands import deploy, murmurate
 
 SHOP = Path(__file__).resolve().parent.parent / "data" / "shop.toml"
@@ -45,7 +45,7 @@ def test_each_mistake_is_a_line_and_the_exit_is_2(tmp_path: Path) -> None:
         'allowed: a whole number and one of ms, s, m, h, d, such as "90s"',
         'murmurate.toml: kafka.password: found (hidden); allowed: { file = "PATH" } or { env = "VARIABLE" }',
         "murmurate.toml: streams.screen.method.name: found 'lpx'; "
-        f"allowed: {', '.join(NAMES)}",
+        f"allowed: {', '.join(names())}",
     ]  # fmt: skip
     found = json.loads(murmurate("check", "--json", cwd=tmp_path).stdout)
     assert found["ok"] is False

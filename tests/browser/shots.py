@@ -1,69 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Take the page's pictures: `python -m tests.browser.shots FOLDER [URL]`.
+"""Take pictures of the page in every state: `python -m tests.browser.shots FOLDER [STATE ...]`, or FOLDER URL.
 
-With a URL, the page there once its run is done (within 50 s; say, that of `murmurate demo`); without, made-up frames.
+Each state at 1280 and 400 pixels, light and dark, as STATE-WIDTH-COLOURS.png.  With a URL, the page there once its run
+is done (within 50 s; say, that of `murmurate demo`, whose wide pictures are docs/images/page.png and page-dark.png).
 """
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from murmurate.agents.web.feed import Feed
-from murmurate.agents.web.server import serve
-from tests.agents.web.frames import whole_run
-from tests.agents.web.numbers import too_few, whole_ride
-from tests.agents.web.sums import whole_sums
-from tests.browser.chromium import Chromium
+from murmurate.agents.web.server import RunningServer, serve
+from tests.browser.chromium import Chromium, Page
+from tests.browser.states import DRAWN, STATES, State
 
-DRAWN = "panels.size && [...panels.values()].every((panel) => panel.periods.length && !panel.dirty)"
-POINTED = 280
-"""Where the mouse is in the pictures of a run under way, in pixels from the left of the chart."""
+TALLEST = 6000
+"""Pixels of a page that one looks at; two hundred streams are longer."""
 
 
 def main() -> None:
-    folder = Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
+    folder, *rest = sys.argv[1:]
+    Path(folder).mkdir(parents=True, exist_ok=True)
     browser = Chromium()
     try:
-        if len(sys.argv) > 2:
-            take(browser, sys.argv[2], folder, "done")
+        if rest and rest[0].startswith("http"):
+            for width, dark in SIZES:
+                path = Path(folder) / f"done-{width}-{'dark' if dark else 'light'}.png"
+                take(browser, rest[0], width, dark, lambda page: page.until(f"{DRAWN} && finished", 50), path)
             return
-        runs = {"running": list(whole_run())[:340], "done": list(whole_run()), "numbers-done": list(whole_ride())}
-        runs["too-few-done"], runs["sums-done"] = list(too_few()), whole_sums(mode="replay")
-        for stage, frames in runs.items():
-            feed = Feed()
-            running = browser.wait(serve(feed, "127.0.0.1", 0))
-            for frame in frames:
-                feed.put(frame)
-            take(browser, running.url, folder, stage)
-            browser.wait(running.stop())
+        for name in rest or STATES:
+            shoot(browser, name, STATES[name], Path(folder))
     finally:
         browser.close()
 
 
-def take(browser: Chromium, url: str, folder: Path, stage: str) -> None:
-    """Four pictures: wide and narrow, light and dark."""
-    for width in (1280, 400):
-        for dark in (False, True):
-            page = browser.page(width, 900, dark=dark)
-            page.open(url)
-            page.until(f"{DRAWN} && finished" if stage.endswith("done") else DRAWN, 50)
-            if stage == "running" and width > 500:
-                x, y = page.run("(b => [b.x, b.y])(document.querySelector('.plot').getBoundingClientRect())")
-                page.point(x + POINTED, y + 200)
-                page.until(f"{DRAWN} && [...panels.values()][0].hovered >= 0")
-            if stage.startswith("sums"):
-                page.until("[...panels.values()].every((panel) => panel.stretch.totals.length)")
-                x, y, end = page.run(
-                    "(b => [b.x, b.y, b.right])(document.querySelector('.plot').getBoundingClientRect())"
-                )
-                page.drag(x + (end - x) * 0.3, x + (end - x) * 0.6, y + 150)
-                page.until("/periods/.test(document.querySelector('.answer').innerText)")
-            page.resize(width, page.run("document.documentElement.scrollHeight"))
+SIZES = ((1280, False), (1280, True), (400, False), (400, True))
+
+
+def shoot(browser: Chromium, name: str, state: State, folder: Path) -> None:
+    """Four pictures of a state."""
+    frames = state.frames()
+    for width, dark in SIZES:
+        feed = Feed()
+        running = browser.wait(serve(feed, "127.0.0.1", 0))
+        for frame in frames:
+            feed.put(frame)
+
+        def then(page: Page, running: RunningServer = running) -> None:
+            state.then(page)
+            if state.ends:
+                browser.wait(running.stop())
+                page.until("document.body.dataset.link === 'lost'")
+
+        take(browser, running.url, width, dark, then, folder / f"{name}-{width}-{'dark' if dark else 'light'}.png")
+        if not state.ends:
+            browser.wait(running.stop())
+
+
+def take(browser: Chromium, url: str, width: int, dark: bool, then: Callable[[Page], None], path: Path) -> None:
+    """One picture, of the whole page up to a height."""
+    page = browser.page(width, 900, dark=dark)
+    page.open(url)
+    then(page)
+    if page.run("document.getElementById('note').hidden"):  # a note is where the window was
+        page.resize(width, min(TALLEST, page.run("document.documentElement.scrollHeight")))
+        if page.run("panels.size"):
             page.until(DRAWN)
-            path = folder / f"{stage}-{width}-{'dark' if dark else 'light'}.png"
-            page.picture(path, whole=False)
-            print(path, path.stat().st_size // 1024, "kB", *page.complaints)
-            page.close()
+    page.picture(path, whole=False)
+    print(path, path.stat().st_size // 1024, "kB", *page.complaints)
+    page.close()
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 """The page in a real browser: it draws what the feed says, live, in any size and light, for keyboard and mouse."""
 
 import contextlib
-import time
 from typing import Any
 
 import pytest
@@ -192,11 +191,15 @@ def test_the_legend_is_worked_by_keyboard(feed: Feed, site: RunningServer, tab: 
     page.until(f"{SETTLED} && document.querySelectorAll('tbody tr').length === 6")
     assert "none" in pressed(page)
     page, order = opened(tab, site), []
-    for _ in range(8):
+    while len(order) < 40 and "plot" not in order:
         page.press("Tab")
         order.append(page.run("document.activeElement.className || document.activeElement.tagName"))
-    assert order.count("plot") == 1
-    assert order[:4] == ["skip", "SELECT", "BUTTON", "SELECT"]
+    assert order[:3] == ["skip", "SELECT", "BUTTON"]
+    assert set(order[3:-1]) == {
+        "term",
+        "BUTTON",
+        "SELECT",
+    }  # words that explain themselves, then what chooses a picture
 
 
 def test_the_mouse_reads_out_the_period_it_is_over(feed: Feed, site: RunningServer, tab: Opened) -> None:
@@ -257,41 +260,23 @@ def test_a_live_deployment_shows_no_truth(feed: Feed, site: RunningServer, tab: 
 
 
 NAMES = tuple(f"category-{i:02}" for i in range(64))
-RECORD = """window.gaps = []; (() => { let last = performance.now();
-    const look = (now) => { gaps.push(now - last); last = now; if (!window.enough) requestAnimationFrame(look); };
-    requestAnimationFrame((now) => { last = now; requestAnimationFrame(look); }); })()"""
 
 
-def test_the_page_keeps_up_with_50_releases_a_second_of_64_categories(
-    feed: Feed, site: RunningServer, tab: Opened, capsys: pytest.CaptureFixture[str]
+def test_of_64_lines_a_release_draws_its_own_piece_and_nothing_again(
+    feed: Feed, site: RunningServer, tab: Opened
 ) -> None:
-    # All 64 lines are shown, after 400 periods of history. The machine is shared: the best of three counts.
-    begun, each, pace = 400, 150, 50
-    frames = list(releases(NAMES, begun + 3 * each))
-    put(feed, [hello(NAMES, begun + 3 * each), *frames[:begun]])
+    # How many releases and pictures a second that allows is measured by `python -m benchmarks.page`.
+    begun, more = 400, 60
+    frames = list(releases(NAMES, begun + more))
+    put(feed, [hello(NAMES, begun + more), *frames[:begun]])
     page = opened(tab, site)
     page.run("document.querySelector('[data-show=\"64\"]').click()")
     page.until(f"{SETTLED} && panels.get('screen').chart.shown().length === 64")
-    worst = []
-    for turn in range(3):
-        page.run(f"window.enough = false; {RECORD}")
-        start, first = time.perf_counter(), begun + turn * each
-        for i, frame in enumerate(frames[first : first + each]):
-            time.sleep(max(0.0, start + i / pace - time.perf_counter()))  # the pace is the point
-            feed.put(frame)
-        put(feed, [progress(first + each, None)])
-        page.until(f"{SETTLED} && panels.get('screen').chart.drawn === {first + each}")
-        page.run("window.enough = true")
-        gaps = sorted(page.run("gaps"))
-        worst.append(gaps[-1])
-        with capsys.disabled():
-            print(
-                f"\n50 releases/s x 64 categories, {each} releases: {len(gaps)} refreshes, median "
-                f"{gaps[len(gaps) // 2]:.1f} ms, p99 {gaps[int(len(gaps) * 0.99)]:.1f} ms, longest {gaps[-1]:.1f} ms"
-            )
-        if worst[-1] <= 100:
-            break
-    assert min(worst) <= 100
+    before = page.run("panels.get('screen').chart.fullDraws")
+    for at in range(begun, begun + more, 10):
+        put(feed, frames[at : at + 10])
+        page.until(f"{SETTLED} && panels.get('screen').chart.drawn === {at + 10}")
+    assert page.run("panels.get('screen').chart.fullDraws") - before <= 2
 
 
 def test_estimates_can_be_read_for_a_question_and_the_page_says_how(

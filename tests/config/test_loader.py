@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from murmurate.aggregators.methods.registry import NAMES
+from murmurate.aggregators.methods.registry import names
 from murmurate.config.errors import ConfigError
 from murmurate.config.loader import build, load
 from murmurate.config.measures.frequency import FrequencyStream
@@ -175,7 +175,7 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
         ({"screen__share": 0}, f"streams.screen.share: found 0; allowed: {SHARE}"),
         ({"screen__share": 1 / 3},
          f"streams.screen.share: found 0.3333333333333333; allowed: {SHARE}"),
-        ({"screen__method": "lpx"}, f"streams.screen.method.name: found 'lpx'; allowed: {', '.join(NAMES)}"),
+        ({"screen__method": "lpx"}, f"streams.screen.method.name: found 'lpx'; allowed: {', '.join(names())}"),
         ({"screen__method": {"name": "lbu", "variance": "paper"}},
          "streams.screen.method.variance: found 'paper'; allowed: only with lpd, lpa, lp-dsat, lp-rescuedp, lp-fast, "
          "lp-pegasus"),

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
-/* The page: reads frames (server-sent events, or those inside a report.html), keeps a Panel for each stream and draws
-   at most once a screen refresh. */
+/* The page: reads frames (from the server, or those inside a report.html), keeps a Panel for each stream and draws at
+   most once a screen refresh. */
 
 const $ = (id) => document.getElementById(id);
 const panels = new Map(), figures = new Map(), newest = new Map();   /* of each stream the newest release's privacy */
-let waiting = false, finished = false, live = false, serveAll = false, running = "Running";
+let waiting = false, finished = false, live = false, serveAll = false, printing = false;
+
+explainAll(document.body); explainAll($("stream").content);
+const note = new Note(), overview = new Overview($("overview"));
+const vigil = new Vigil({ status: $("status"), alarm: $("alarm"), overview });
 
 function tile(name, text) {
   if (!figures.has(name)) {
-    const pair = make("div"), value = make("dd");
-    pair.append(make("dt", name), value); $("figures").append(pair); figures.set(name, value);
+    const pair = make("div"), value = make("dd"), named = make("dt");
+    named.append(term(name)); pair.append(named, value); $("figures").append(pair); figures.set(name, value);
   }
   if (figures.get(name).textContent !== text) figures.get(name).textContent = text;
 }
-
-const say = (text) => { if ($("status").textContent !== text) $("status").textContent = text; };
 
 function schedule() {
   if (waiting) return;
@@ -38,30 +40,34 @@ function addUp({ stream, t, privacy }) {
 }
 
 const TAKE = {
-  hello({ deployment, promise, curator = [], streams, mode, serve_all: all = false }) {
+  hello(frame) {
+    const { deployment, promise, curator = [], streams, mode, serve_all: all = false } = frame;
     panels.clear(); figures.clear(); newest.clear(); finished = false; serveAll = all; $("together").hidden = true;   /* a hello is the start of a run, this one's or the next one's */
     document.title = `${deployment}: Murmurate`; $("deployment").textContent = deployment;
-    $("mode").textContent = mode; $("mode").hidden = false;
+    $("mode").textContent = frame.recorded ? "recorded" : mode; $("mode").hidden = false; $("loading").hidden = true;
     $("promise").replaceChildren(...promise.map((sentence) => make("li", sentence)));
     $("curator").replaceChildren(...curator.map((sentence) => make("li", sentence)));
     $("central").hidden = !curator.length;
+    document.querySelector(".promise").hidden = !promise.length && !curator.length;
     $("figures").replaceChildren();
     live = mode === "live";
-    if (!live) { tile("events", "0"); tile("events per second", "0"); }   /* live these are the edge's own to know */
+    if (!live && !frame.recorded) { tile("events", "0"); tile("events per second", "0"); }   /* live these are the edge's own to know */
     tile("releases", "0");
-    for (const spec of streams) panels.set(spec.name, new Panel(spec));
+    for (const [place, spec] of streams.entries()) panels.set(spec.name, new Panel(spec, place < DRAWN_AT_FIRST));
     $("streams").replaceChildren(...[...panels.values()].map((panel) => panel.root));
+    overview.take([...panels.values()]);
     $("reading").hidden = Boolean($("frames")) || !streams.some(({ shaped }) => shaped);
     const central = streams.filter((spec) => spec.central).length, local = central < streams.length;
     $("noise").textContent = [local && "added before the data left its user", central && "added by the trusted edge to sums"]
       .filter(Boolean).join(", or ");
-    running = live ? "Following" : "Running"; say(running);
+    vigil.begin({ ...frame, live }, [...panels.values()]);
   },
   release({ release, truth }) {
     panels.get(release.stream)?.add(release, truth);
     if (serveAll) addUp(release);
     if (release.read) tile("estimates shaped by", release.read.by);
     if (!live) return;
+    vigil.heard(release.stream);
     tile("releases", grouped([...panels.values()].reduce((sum, { periods }) => sum + periods.length, 0)));
     tile("newest period ends", `${minutes(release.end)} UTC`);
   },
@@ -69,17 +75,17 @@ const TAKE = {
     tile("events", short(events)); tile("events per second", short(speed));
     tile("releases", of ? `${grouped(releases)} of ${grouped(of)}` : grouped(releases));
   },
-  done({ summary: s }) {
+  done({ summary: s = {} }) {
     finished = true;
-    tile("events", short(s.events)); tile("events per second", short(s.events_per_second));
-    tile("releases", grouped(s.releases)); tile("published", grouped(s.published));
+    const some = (name, value, say = figure) => { if (typeof value === "number") tile(name, say(value)); };   /* null: of no use */
+    some("events", s.events, short); some("events per second", s.events_per_second, short);
+    some("releases", s.releases, grouped); some("published", s.published, grouped);
     if (s.unmeasured) tile("unmeasured", grouped(s.unmeasured));
-    const some = (name, value) => { if (typeof value === "number") tile(name, figure(value)); };   /* null: of no use */
     some("mean relative error", s.mre); some("mean squared error", s.mse);
     some("mean squared error of the estimate", s.estimate_mse);
-    some("bits per user and period", s.bits_per_user_per_period); tile("reports over budget", grouped(s.over_budget));
+    some("bits per user and period", s.bits_per_user_per_period); some("reports over budget", s.over_budget, grouped);
     for (const [name, panel] of panels) { panel.values.ofRun = s.mixed?.[name] ?? null; panel.rank(); panel.fit(); }
-    say(`Finished in ${figure(s.seconds)} s`);
+    vigil.finish(typeof s.seconds === "number" ? `Finished in ${figure(s.seconds)} s` : "Recorded: all there is");
   },
 };
 
@@ -106,6 +112,18 @@ function theme() {
   show();
 }
 
+/* Paper is light, and has every stream on it. */
+function paper() {
+  const root = document.documentElement;
+  let before;
+  const all = (near) => { for (const panel of panels.values()) { if (near) panel.approach(true); panel.chart.stale = panel.dirty = true; panel.render(performance.now() + TABLE_MS); } };
+  window.addEventListener("beforeprint", () => { before = root.dataset.theme; root.dataset.theme = "light"; printing = true; all(true); });
+  window.addEventListener("afterprint", () => {
+    if (before) root.dataset.theme = before; else delete root.dataset.theme;
+    printing = false; all(false);
+  });
+}
+
 /* Estimates for a kind of question come from the server, by the page's own address: ?for=point. */
 function reading() {
   $("for").value = new URLSearchParams(location.search).get("for") ?? "";
@@ -113,15 +131,18 @@ function reading() {
 }
 
 function connect() {
-  const source = new EventSource(`v1/feed${location.search}`);
-  source.onmessage = (event) => { take(JSON.parse(event.data)); if (finished) source.close(); };
-  source.onerror = () => {
-    if (!finished) say(source.readyState === EventSource.CLOSED ? "The server has ended" : "Connection lost, trying again");
-  };
-  source.onopen = () => { if (panels.size && !finished) say(running); };
+  const link = new Link(`v1/feed${location.search}`, {
+    take(text) { take(JSON.parse(text)); if (finished) link.close(); },
+    state(name, more) { if (!finished) vigil.connection(name, more); },
+  });
+  vigil.link = link;
+  window.addEventListener("online", () => link.again());
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) link.again(); });
+  link.run();
 }
 
 theme();
 reading();
+paper();
 if ($("frames")) for (const frame of JSON.parse($("frames").textContent)) take(frame);
 else connect();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
 /* A distribution as a picture: a bar for each stretch of one period, in the order of the range, with its error and the
-   truth, on one canvas. "none" is no stretch and stands apart, in words. Needs chart.js for its axis, and reading.js. */
+   truth, on one canvas. "none" is no stretch and stands apart, in words. Needs axis.js and reading.js. */
 
 const TICKS = 70;                                        /* pixels between two numbers below the bars */
 const ROOMY = 5;                                         /* pixels from which on bars have a gap between them */
@@ -24,7 +24,7 @@ class Bars {
   /** Draw a period in these colours. */
   draw(i, ink) {
     const { canvas: c, box } = this, w = box.clientWidth, h = box.clientHeight, ratio = window.devicePixelRatio || 1;
-    const left = 46, top = 10, width = Math.max(40, w - left - 14), height = h - top - 26;
+    const left = 46, top = 26, width = Math.max(40, w - left - 14), height = h - top - 26;
     this.ink = ink;
     this.view = { left, top, width, height, ...rounded(SHARES.ends(this.stretches, 0)) };
     if (c.canvas.width !== Math.round(w * ratio) || c.canvas.height !== Math.round(h * ratio)) {
@@ -34,6 +34,7 @@ class Bars {
     c.clearRect(0, 0, w, h);
     c.font = `12px ${this.font}`;
     ruled(c, this.view, SHARES, ink, (value) => this.#y(value));
+    titled(c, SHARES.title, ink);
     this.#numbers();
     c.save(); c.beginPath(); c.rect(left, top, width, height); c.clip();
     this.stretches.forEach((stretch, k) => this.#bar(stretch, k, i));

@@ -1,60 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
-/* One stream's section of the page: chart, legend, and what values.js and bars.js add. All text of a frame goes in by
-   textContent: a category's name is never markup. Needs the other files; app.js hands it the releases. */
+/* One stream's section of the page: its picture, and what legend.js, values.js, bars.js and stretch.js add. All text of a
+   frame goes in by textContent: a category's name is never markup. Needs the files before it; app.js hands it releases. */
 
-const FIRST_SHOWN = 6, MOST_SHOWN = 64, LISTED = 24, MATCHES = 100;
-const TABLE_MS = 100;                                    /* the table follows the newest release at most so often */
+const TABLE_MS = 100;                                    /* the table, and a picture drawn whole, follow at most so often */
+const LARGE = 400_000;                                   /* pixels from which on a picture drawn whole waits longer */
+const SPOKEN_MS = 10_000;                                /* new values are read out at most so often, to who is in the section */
+const EVENTS_SHOWN = 20;
+const DROWNED_FROM = 3;                                  /* periods with figures from which on their noise is worth a sentence */
 
-/** The colours in force, for canvas. */
-function colours() {
-  const probe = make("span");
-  document.body.append(probe);
-  const read = (name) => { probe.className = name; return getComputedStyle(probe).color; };
-  const found = { lines: Array.from({ length: COLOURS }, (_, k) => read(`c${k}`)) };
-  for (const name of ["ink", "soft", "rule", "grid", "card"]) found[name] = read(name);
-  probe.remove();
-  return found;
-}
-
-/** One stream's section: chart, legend, table, facts; where neighbours are one picture also its bars. */
 class Panel {
-  constructor(spec) {
+  /** `near`: whether it is where somebody looks; overview.js says when that changes. */
+  constructor(spec, near) {
     this.spec = spec;
     this.root = document.getElementById("stream").content.firstElementChild.cloneNode(true);
     this.periods = new Periods(spec); this.reading = new Reading(spec);
     this.root.dataset.shows = spec.ordered ? "stretches" : this.reading.alone ? "one" : this.reading.inTables ? "tables" : "shares";
     const find = (selector) => this.root.querySelector(selector);
-    this.plot = find(".plot"); this.legend = find(".legend");
-    this.hint = find(".hint"); this.more = find("[data-more]"); this.search = find(".search"); this.sought = "";
-    this.empty = find(".empty"); this.short = find(".short");
+    this.plot = find(".plot"); this.hint = find(".hint"); this.empty = find(".empty"); this.short = find(".short");
+    this.late = find(".late"); this.spoken = find(".spoken"); this.told = find(".told");
     find("h2").textContent = spec.name;
     find(".about").textContent = this.reading.about;
-    this.legend.setAttribute("aria-label", this.reading.all);
     this.plot.setAttribute("aria-label", `${spec.name}: choose a period with the arrow keys; its values are in the table`);
     for (const node of this.root.querySelectorAll(".truth")) node.hidden = true;
     this.pinned = -1; this.hovered = -1;                 /* -1: the newest period */
-    this.ranked = 0; this.chosen = false;
-    this.listed = spec.ordered ? 0 : LISTED;                            /* in their order, the first say little */
-    this.dirty = true; this.tableAt = -Infinity; this.filled = -1;
+    this.ranked = 0; this.unranked = false; this.chosen = false;                /* whether the reader has chosen lines */
+    this.fixed = null; this.pointed = null;              /* the line that the reader put in focus, and the one pointed at */
+    this.near = near;                                    /* whether it is in the window or close to it */
+    this.dirty = true; this.eager = true; this.tableAt = this.drawnAt = this.spokenAt = -Infinity; this.filled = -1;
     this.order = [...this.periods.categories.values()];
-    this.chart = new Chart(this.plot, this.periods, this.reading.scale(this.order[0]), colours);
-    if (this.reading.tabled.size) this.chart.called = (c) => this.reading.title(c);
-    this.values = new Values(this.root, this.periods, this.reading);
-    const heard = { tell: (category) => this.#look(category), redraw: () => { this.filled = -1; this.touch(); } };
+    this.views = new Views(this, { choose: (name) => this.show(name), scale: (log) => { this.chart.log = log; this.show(this.view); } });
+    this.show(this.views.first);
+    this.values = new Values(this.root, this.periods, this.reading, (category) => this.look(category), (category) => this.focus(category));
+    const heard = { tell: (category) => this.look(category), redraw: () => { this.filled = -1; this.touch(); } };
     this.spread = null;
     if (spec.ordered) this.spread = new Spread(find(".spread"), this.periods, spec, this.reading, heard);
     else find(".spread").remove();
+    this.names = new Legend(this, find, {
+      look: (category) => this.look(category), toggle: (category) => this.#toggle(category),
+      focus: (category) => this.focus(category), rank: (count) => { this.chosen = true; this.rank(count, true); },
+    });
+    this.legend = this.names.box;
     this.#listen(find);
     this.stretch = new Stretch(this, find);
-    this.#buttons();
+    this.names.fill(this.order);
     this.#lacks();
+  }
+
+  /** Have another kind of picture, which goes on where the last one was. */
+  show(name) {
+    const before = this.chart, { plot, periods, reading } = this;
+    this.view = name; this.root.dataset.view = name;
+    if (!before || before.kind !== name) {
+      this.chart = this.views.make(name, plot, periods, before?.scale ?? reading.scale(this.order[0]), colours, this.spec);
+      this.chart.kind = name;
+      if (before) for (const key of ["last", "log", "brush", "cursor"]) this.chart[key] = before[key];
+      if (reading.tabled.size) this.chart.called = (c) => reading.title(c);
+      if (name === "multiples") this.chart.listing = () => this.order;
+      if (name === "ranking") this.chart.alike = (c) => reading.scale(c) === this.chart.scale && !reading.waits(c, this.order.length, false);
+    }
+    const logs = this.chart.logs && this.chart.scale.logs;
+    if (!logs) this.chart.log = false;
+    this.views.show(name, this.chart.log, logs);
+    this.#aim();
+    this.redraw();
   }
 
   /** Take a release; what it changes is drawn with the next refresh. */
   add(release, truth) {
     if (!this.periods.append(release, truth)) {
-      if (this.periods.revise(release)) this.redraw();
+      if (this.periods.revise(release)) { this.#happened(); this.redraw(); }
       return;
     }
     this.release = release; this.dirty = true; this.stretch.grow();
@@ -62,31 +77,53 @@ class Panel {
     const more = categories.size !== this.order.length;  /* names are found, and there are new ones */
     if (more) this.order = [...categories.values()];
     if (more || n >= 2 * this.ranked) this.rank();
-    if (more && this.chosen) this.#buttons();
-    this.#lacks();
+    if (more && this.chosen) this.names.fill(this.order);
+    this.#lacks(); this.#happened();
     if (n === 1) for (const node of this.root.querySelectorAll(".truth")) node.hidden = !truth;
   }
 
-  /** Say what there is to say of too few reports: in the place of lines while there are none, and above them. */
+  /** Say what there is to say of too few reports, or of too much noise: in the place of a picture while there is none. */
   #lacks() {
     const { periods } = this, n = periods.length, { shortage } = periods;
+    const drowned = periods.known >= DROWNED_FROM && periods.drowned;
+    const noise = drowned ? "The noise is larger than every figure of the newest period: none can be told from zero. More users, longer periods or a larger epsilon make them readable." : "";
     this.empty.hidden = periods.known > 0;
+    if (this.views.unsure !== periods.unsure >= 0) this.views.sign({ unsure: periods.unsure >= 0 });
+    this.root.dataset.state = periods.known ? "running" : n ? "nothing" : "waiting";
     if (n) write(this.empty.firstElementChild, periods.nothing(n - 1));
-    this.short.hidden = !shortage; write(this.short, shortage);
+    this.short.hidden = !(shortage || noise); write(this.short, shortage || noise);
+  }
+
+  /** Tell the events of the stream. */
+  #happened() {
+    const { marks } = this.periods.events;
+    this.told.hidden = !marks.length;
+    if (this.views.happened !== marks.length > 0) this.views.sign({ happened: marks.length > 0 });
+    if (!marks.length) return;
+    const said = this.periods.events.said(EVENTS_SHOWN), [{ when, words }] = said;
+    write(this.told.firstElementChild, `${grouped(marks.length)} ${marks.length > 1 ? "events, the newest" : "event"}: ${words} (${when})`);
+    if (this.told.open || !this.told.lastElementChild.children.length) {
+      this.told.lastElementChild.replaceChildren(...said.map((one) => make("li", `${one.when}: ${one.words}`)));
+    }
   }
 
   /** Show the largest, unless the reader has chosen. */
   rank(count = FIRST_SHOWN, asked = false) {
     this.ranked = this.periods.length;
     if (this.chosen && !asked) return;
-    const size = this.reading.listed ? (c) => Math.abs(c.sum) : (c) => c.sum;   /* movers go both ways */
+    this.unranked = !this.near;                          /* where nobody looks, nothing is chosen */
+    if (this.unranked) return;
     const given = [...this.periods.categories.values()], waits = (c) => this.reading.waits(c, given.length, asked);
-    const all = [...given].sort((a, b) => waits(a) - waits(b) || size(b) - size(a));
+    const all = [...given].sort((a, b) => waits(a) - waits(b) || this.#size(b) - this.#size(a));
     all.forEach((c, place) => { c.shown = place < count && !waits(c); c.listed = false; });
+    if (given.length > COLOURS) for (const c of given) if (!c.shown) c.slot = -1;    /* the lines take the first colours */
     if (this.spec.ranked) this.order = all;
     else for (const c of given) c.slot = -1;             /* stretches and their colours stay in the order of the range */
     this.#changed();
   }
+
+  /** Movers go both ways. */
+  #size(c) { return this.reading.listed ? Math.abs(c.sum) : c.sum; }
 
   /** Nothing more will come: let what there is fill the width. */
   fit() {
@@ -96,19 +133,35 @@ class Panel {
   }
 
   /** Draw with the next refresh; with `redraw` everything, not only what is new. */
-  touch() { this.dirty = true; schedule(); }
+  touch() { this.dirty = this.eager = true; schedule(); }
 
   redraw() { this.chart.stale = true; this.filled = -1; this.touch(); }
 
+  /** It came close to the window, or is far from it and gives its pixels back. */
+  approach(near) {
+    if (this.near === near) return;
+    this.near = near;
+    if (near && this.unranked) this.rank();
+    if (near) this.redraw(); else { this.chart.release(); this.dirty = false; }
+  }
+
   /** Called once a screen refresh. */
   render(now) {
+    if (!this.near) this.dirty = false;
     if (!this.dirty || !this.plot.clientWidth) return;
-    const n = this.periods.length, pinned = this.hovered >= 0 ? this.hovered : this.pinned;
-    this.chart.cursor = pinned;
-    this.chart.draw(); this.stretch.draw();
+    const n = this.periods.length, pinned = this.hovered >= 0 ? this.hovered : this.pinned, { chart } = this;
+    chart.cursor = pinned;
+    const { w = 0, h = 0 } = chart.view ?? {}, pause = TABLE_MS * Math.max(1, (w * h) / LARGE);
+    const waits = chart.whole && !this.eager && now - this.drawnAt < pause;
+    if (!waits) {
+      const height = chart.tall ? `${chart.tall(this.plot.clientWidth)}px` : "";
+      if (this.plot.style.height !== height) this.plot.style.height = height;
+      chart.draw(); this.stretch.draw();
+      this.drawnAt = now; this.eager = false;
+    }
     const at = pinned >= 0 ? pinned : n - 1;
     if (n && (pinned >= 0 || now - this.tableAt >= TABLE_MS)) { this.#fill(at); this.tableAt = now; }
-    this.dirty = n > 0 && this.filled !== at;
+    this.dirty = waits || (n > 0 && this.filled !== at);
   }
 
   #changed() {
@@ -122,87 +175,63 @@ class Panel {
     }
     const shown = this.chart.shown();
     this.chart.scale = shown.length ? this.reading.scale(shown[0]) : SHARES;
-    this.#buttons(); this.redraw();
-    const more = `With more than ${DETAILED} lines, bands and truth are drawn for the one you point at or focus.`;
+    this.names.fill(this.order); this.show(this.view);
+    const more = `The band is that of the line in focus; with more than ${DETAILED} lines, names stand in the list alone.`;
     write(this.hint, shown.length > DETAILED ? more : this.reading.hint);
   }
 
-  #buttons() {
-    const all = this.order;
-    for (const c of all) c.listed ||= c.shown || c.name === "none";
-    this.search.hidden = all.length <= LISTED;
-    const found = this.sought ? all.filter((c) => c.name.toLowerCase().includes(this.sought)) : null;
-    const names = found ? found.slice(0, MATCHES) : all.filter((c, place) => place < this.listed || c.listed);
-    const rest = found && found.length > MATCHES ? `, the ${MATCHES} ${this.spec.ranked ? "largest" : "first"} are listed` : "";
-    write(this.search.lastElementChild, found ? `${grouped(found.length)} of ${grouped(all.length)} names${rest}` : "");
-    const held = this.legend.contains(document.activeElement) ? document.activeElement.dataset.name : null;
-    this.legend.replaceChildren(...names.map((c) => {
-      const button = make("button");
-      button.type = "button"; button.dataset.name = c.name; button.tabIndex = -1; button.title = c.name;
-      button.setAttribute("aria-pressed", String(c.shown));
-      button.append(swatch(c.slot), make("span", c.name));
-      return button;
-    }));
-    const buttons = [...this.legend.children];
-    const current = buttons.find((node) => node.dataset.name === held) || buttons[0];
-    if (current) current.tabIndex = 0;
-    if (held !== null && current) current.focus();
-    this.more.hidden = found !== null || names.length === all.length;
-    this.more.textContent = `List all ${all.length} names`;
-    this.more.parentNode.hidden = all.length <= FIRST_SHOWN;
-    const most = this.root.querySelector('[data-show="64"]');
-    most.textContent = all.length > MOST_SHOWN ? `Show the ${MOST_SHOWN} largest` : "Show all";
+  #toggle(category) {
+    this.chosen = true;
+    for (const c of this.periods.categories.values()) {
+      if (c !== category) c.shown &&= this.reading.together(c, category);
+    }
+    category.shown = this.reading.alone || !category.shown;
+    this.#changed();
   }
 
-  /** Let one line stand out while it is pointed at. */
-  #look(category) {
-    const focus = category?.shown ? category : null;
-    if (this.chart.focus !== focus) { this.chart.focus = focus; this.redraw(); }
+  /** Let one stand out while it is pointed at. */
+  look(category) {
+    if (this.pointed === category) return;
+    this.pointed = category;
+    this.#aim();
+  }
+
+  /** Put one in focus until another one is. */
+  focus(category) {
+    this.fixed = category;
+    if (category && !category.shown && !this.reading.alone) this.#toggle(category); else this.#aim();
+  }
+
+  /** Which one is in focus: what is pointed at, what the reader chose, or the largest. */
+  #aim() {
+    const { chart } = this, shown = chart.shown(), any = chart.kind === "heat" || chart.kind === "ranking";
+    const pointed = this.pointed && (any || this.pointed.shown) ? this.pointed : null;
+    const largest = shown.reduce((best, c) => (best && this.#size(best) >= this.#size(c) ? best : c), null);
+    const fixed = this.fixed?.shown ? this.fixed : largest, focus = pointed ?? fixed;
+    this.names?.focusable(shown, fixed);
+    write(this.root.querySelector(".of"), focus && shown.length > BANDED && chart.kind === "lines" ? ` of ${this.reading.title(focus)}` : "");
+    if (chart.focus === focus && chart.pointed === Boolean(pointed)) return;
+    chart.focus = focus; chart.pointed = Boolean(pointed); this.redraw();
   }
 
   #listen(find) {
-    const { plot, legend } = this;
+    const { plot } = this;
     const pick = (event) => {
-      if (!this.periods.length) return;
-      this.hovered = this.chart.nearest(event.clientX - plot.getBoundingClientRect().left);
+      if (!this.periods.known || !this.chart.view) return;
+      const box = plot.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+      this.hovered = this.chart.nearest(x);
+      if (event.pointerType !== "touch" || event.type === "pointerdown") this.look(this.chart.brush ? null : this.chart.at(x, y));
       this.touch();
     };
     plot.addEventListener("pointermove", pick);
-    plot.addEventListener("pointerdown", (event) => { pick(event); this.pinned = this.hovered; });
-    plot.addEventListener("pointerleave", () => { this.hovered = -1; this.touch(); });
+    plot.addEventListener("pointerdown", (event) => {
+      pick(event); this.pinned = this.hovered;
+      if (this.pointed?.shown) this.focus(this.pointed);
+    });
+    plot.addEventListener("pointerleave", () => { this.hovered = -1; this.look(null); this.touch(); });
     plot.addEventListener("keydown", (event) => this.#key(event));
-    const named = (event) => event.target.closest("button")?.dataset.name;
-    legend.addEventListener("click", (event) => {
-      const category = this.periods.categories.get(named(event));
-      if (!category) return;
-      this.chosen = true;
-      for (const c of this.periods.categories.values()) {
-        if (c !== category) c.shown &&= this.reading.together(c, category);
-      }
-      category.shown = this.reading.alone || !category.shown;
-      this.#changed();
-    });
-    legend.addEventListener("keydown", (event) => {
-      const buttons = [...legend.children], at = buttons.indexOf(document.activeElement);
-      const to = {
-        ArrowRight: at + 1, ArrowDown: at + 1, ArrowLeft: at - 1, ArrowUp: at - 1, Home: 0, End: buttons.length - 1,
-      }[event.key];
-      if (to === undefined || at < 0) return;
-      event.preventDefault();
-      const next = buttons[(to + buttons.length) % buttons.length];
-      buttons[at].tabIndex = -1; next.tabIndex = 0; next.focus();
-    });
-    for (const [type, on] of [["pointerover", true], ["pointerleave", false], ["focusin", true], ["focusout", false]]) {
-      legend.addEventListener(type, (event) => this.#look(on ? this.periods.categories.get(named(event)) : null));
-    }
-    for (const button of this.root.querySelectorAll("[data-show]")) {
-      button.addEventListener("click", () => { this.chosen = true; this.rank(Number(button.dataset.show), true); });
-    }
-    this.search.addEventListener("input", (event) => {
-      this.sought = event.target.value.trim().toLowerCase(); this.#buttons();
-    });
-    this.more.addEventListener("click", () => { this.listed = Infinity; this.#buttons(); });
-    find("select").addEventListener("change", (event) => { this.chart.last = Number(event.target.value); this.redraw(); });
+    find(".show select").addEventListener("change", (event) => { this.chart.last = Number(event.target.value); this.redraw(); });
+    this.told.addEventListener("toggle", () => this.#happened());
     new ResizeObserver(() => this.redraw()).observe(plot);
   }
 
@@ -236,6 +265,15 @@ class Panel {
     const says = periods.records[i].decision === "unmeasured" ? "" : `: ${largest}`;
     const words = `${this.values.when(i)}, ${this.values.how(i)}${says}`;
     this.plot.setAttribute("aria-valuetext", this.pinned < 0 ? "The newest period" : words);
+    this.#speak(i, words);
     this.values.tell(this.release);
+  }
+
+  /** Read new values out to who is in this section, and not too often. */
+  #speak(i, words) {
+    const now = performance.now();
+    if (this.pinned >= 0 || i === this.spokenOf || now - this.spokenAt < SPOKEN_MS || !this.root.contains(document.activeElement)) return;
+    this.spokenAt = now; this.spokenOf = i;
+    write(this.spoken, words);
   }
 }

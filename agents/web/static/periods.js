@@ -16,17 +16,26 @@ function found({ holdout }) {
   return holdout ? `hold-out: period ${grouped(holdout.period)} of ${grouped(holdout.periods)}` : "";
 }
 
+/** The terms under which a release was made: what changes only where somebody changes the configuration. */
+function terms({ method, privacy, central }) {
+  return {
+    method: method?.name, epsilon: (privacy ?? central)?.epsilon, w: privacy?.w, threshold: method?.threshold ?? null,
+  };
+}
+
 /** Of a release that lists few items of very many: how they were chosen, and which. */
 function chosen({ selection }) {
   return selection ? { selection, items: [...selection.named, ...selection.found] } : { items: [] };
 }
 
 class Periods {
-  constructor({ names, every_ms: everyMs, periods, thresholds = {}, min_batch: minBatch = 0, warning = null }) {
+  constructor({ names, every_ms: everyMs, periods, thresholds = {}, min_batch: minBatch = 0, warning = null, central = false }) {
     this.everyMs = everyMs; this.expected = periods;     /* periods that the run will have, or null */
     this.thresholds = thresholds; this.minBatch = minBatch;
     this.warning = warning;                              /* what a replay's source has too few users for, or null */
-    this.known = 0;                                      /* releases that say anything */
+    this.known = 0; this.first = -1;                     /* releases that say anything, and the first of them */
+    this.exact = Boolean(central);                       /* the first figures are as good as any */
+    this.events = new Events(this);
     this.row = 0; this.lack = "";                        /* rounds in a row below min_batch, and what they had */
     this.t = []; this.published = []; this.records = [];
     this.start = 0; this.hasTruth = false;
@@ -36,10 +45,13 @@ class Periods {
 
   get length() { return this.t.length; }
 
+  /** The period whose figures stand on it alone, and are no fact yet; -1 where there is none. */
+  get unsure() { return this.exact ? -1 : this.first; }
+
   #add(name) {
     const [estimate, error, truth] = [0, 1, 2].map(() => new Array(this.length).fill(NaN));
     this.categories.set(name, {
-      name, estimate, error, truth, sum: 0, high: 0, low: 0, reach: 0, narrow: Infinity,
+      name, estimate, error, truth, sum: 0, high: 0, low: 0, least: Infinity, reach: 0, narrow: Infinity,
       slot: -1, shown: false, listed: false, dash: 0, threshold: this.thresholds[name] ?? NaN,
     });
   }
@@ -55,6 +67,7 @@ class Periods {
       c.sum += c.estimate[at] || 0;
     }
     record.revision = release.revision; record.thresholds = release.thresholds ?? {};
+    this.events.revise(at);
     return true;
   }
 
@@ -71,11 +84,13 @@ class Periods {
       c.high = Math.max(c.high, estimate || 0, real || 0);
       if (!Number.isNaN(estimate)) {
         c.sum += estimate; c.low = Math.min(c.low, estimate);
+        if (estimate > 0) c.least = Math.min(c.least, estimate);
         c.reach = Math.max(c.reach, estimate + 2 * (error || 0));
         if (error > 0) c.narrow = Math.min(c.narrow, error);
       }
     }
     this.known += release.decision !== "unmeasured";
+    if (this.known && this.first < 0) this.first = n;
     if (release.reports?.slots) {
       this.lack = lacking(release.reports, this.minBatch);
       this.row = this.lack ? this.row + 1 : 0;
@@ -85,8 +100,18 @@ class Periods {
     this.records.push({                                  /* what the table needs, so that releases need not be kept */
       start: release.start, end: release.end, decision: release.decision, measured: release.measured_t,
       reports: release.reports, found: found(release), ...chosen(release), revision: release.revision, thresholds: release.thresholds ?? {},
+      terms: terms(release),
     });
+    this.events.append(n);
     return true;
+  }
+
+  /** Whether the newest figures are lost in their noise: no estimate is as large as two of its standard errors. */
+  get drowned() {
+    const n = this.length - 1;
+    if (n < 0 || !this.known) return false;
+    const figures = [...this.categories.values()].filter((c) => c.error[n] > 0);
+    return figures.length > 0 && figures.every((c) => Math.abs(c.estimate[n]) < 2 * c.error[n]);
   }
 
   #number(table, name) {

@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
 /* How statistics are read: as shares, in percent and from zero, or as numbers in their unit, on an axis that ends where
-   they do. Needs words.js. Not here: drawing. */
-
-/** Round ends and a round step for an axis that has to hold these two. */
-function rounded([from, to]) {
-  const power = 10 ** Math.floor(Math.log10((to - from) / 5));
-  const step = [1, 2, 2.5, 5, 10].map((k) => k * power).find((s) => (to - from) / s <= 5.001);
-  return { low: Math.floor(from / step + 1e-9) * step, high: Math.ceil(to / step - 1e-9) * step, step };
-}
+   they do. Needs axis.js. Not here: drawing. */
 
 const LISTED_CELLS = 64;                                 /* of tables, that are listed whether lines show them or not */
 
 /** Shares of users. One wide band flattens no line, and nothing is more than all. */
 const SHARES = {
-  unit: "", write: percent,
+  unit: "", title: "share of users", logs: true, write: percent,
   ends(shown) {
     const peak = Math.max(1e-3, ...shown.map((c) => c.high)), reach = Math.max(0, ...shown.map((c) => c.reach));
     const above = Math.max(peak * 1.04, Math.min(reach, peak * 1.4));
@@ -25,7 +18,10 @@ const SHARES = {
 /** Numbers of a declared range, or sums, which have none. Their axis holds every line and nine of ten bands whole, and
     nothing beyond the range. */
 class Numbers {
-  constructor(range, unit) { this.range = range; this.unit = unit || ""; this.write = amount; }
+  constructor(range, unit, title = unit || "value") { this.range = range; this.unit = unit || ""; this.title = title; this.write = amount; }
+
+  /** Whether its axis can be logarithmic: not where numbers may be below zero. */
+  get logs() { return !this.range || this.range[0] >= 0; }
 
   ends(shown, from) {
     const key = [from, ...shown.map((c) => `${c.name} ${c.estimate.length}`)].join();
@@ -59,7 +55,7 @@ class Numbers {
 
 /** Sums over events: of a declared unit or none, and without a range. */
 class Sums extends Numbers {
-  constructor(unit) { super(null, unit); }
+  constructor(unit, title) { super(null, unit, title); }
 
   ends(shown, from) {
     const found = super.ends(shown, from);
@@ -79,15 +75,15 @@ class Reading {
     this.told = new Set(numbers);                        /* statistics that are numbers and no shares */
     this.listed = listed ? new Listed(listed) : null;    /* where few items of very many have figures */
     const someNumbers = numbers.length || listed?.kinds.some(({ number }) => number);
-    this.numbers = someNumbers ? new Numbers(range, unit) : null;
+    this.numbers = someNumbers ? new Numbers(range, unit, [main ?? numbers[0] ?? "number", unit].filter(Boolean).join(", ")) : null;
     this.sums = new Map();                               /* of a central stream: the scale of each name */
     if (central) {
       const of = (name) => (units ? units[name] : (this.main === null || name === this.main) && unit) || "";
-      const scales = new Map(names.map((name) => [of(name), new Sums(of(name))]));
+      const scales = new Map(names.map((name) => [of(name), new Sums(of(name), `${of(name) || "events"} per ${every(everyMs)}`)]));
       for (const name of names) this.sums.set(name, scales.get(of(name)));
       this.numbers = this.sums.get(this.main ?? names[0]); this.several = scales.size > 1;
     }
-    this.counts = new Numbers(null, "");                 /* beside the main statistic: how many there are */
+    this.counts = new Numbers(null, "", "number");       /* beside the main statistic: how many there are */
     this.tabled = new Map();                             /* of each cell its place among all, and its table */
     (tables ?? []).forEach(({ title, cells }) => {
       for (const from = this.tabled.size; this.tabled.size < from + cells;) {

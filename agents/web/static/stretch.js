@@ -31,15 +31,15 @@ function sure({ value, stderr }, unit) {
 
 /** Totals so far as the columns that a Chart draws. */
 class Totals {
-  constructor(everyMs) { this.everyMs = everyMs; this.expected = null; this.take([]); }
+  constructor(everyMs) { this.everyMs = everyMs; this.expected = null; this.first = -1; this.take([]); }
 
   take(rows) {
     const known = rows.filter(({ value }) => value !== null);
     this.t = known.map(({ to }) => Date.parse(to) / this.everyMs - 1);
     this.t.forEach((t, i) => { if (i) this.t[i] = Math.max(t, this.t[i - 1]); });
-    this.published = known.map(() => false);
+    this.published = known.map((_, i) => i === known.length - 1);
     const line = {
-      name: "total", slot: 0, shown: true, dash: 0, threshold: NaN,
+      name: "total", slot: 0, shown: true, dash: 0, threshold: NaN, least: Infinity,
       estimate: known.map(({ value }) => value), error: known.map(({ stderr }) => stderr ?? NaN), truth: known.map(() => NaN),
     };
     this.categories = new Map([["total", line]]);
@@ -101,7 +101,7 @@ class Stretch {
       const last = rows.at(-1), since = rows.find(({ covered }) => covered)?.covered[0];
       const unit = this.spec.unit ?? "events";
       write(this.figure.querySelector("span"), since ? `since ${this.#when(since)} UTC: ${sure(last, unit)}` : "not known yet");
-      this.chart.stale = true; this.draw();
+      [this.chart.focus] = this.chart.shown(); this.chart.stale = true; this.draw();
     } catch (error) { write(this.figure.querySelector("span"), error.message); }
     this.waiting = false;
     if (this.stale) this.grow();

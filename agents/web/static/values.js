@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
 /* What stands beside the chart: the values of one period in a table, and the facts of its privacy. All text of a frame
-   goes in by textContent: a category's name is never markup. Needs words.js, chart.js and reading.js. */
+   goes in by textContent: a category's name is never markup. Needs terms.js, picture.js and reading.js. */
 
 /** A category's sign: its colour and its point. */
 function swatch(slot) {
@@ -69,11 +69,23 @@ function known({ epsilon, delta }, fakes) {
 
 const MECHANISMS = { discrete_laplace: "discrete Laplace noise of every node", noisy_max: "noisy maximum over thresholds" };
 
+/** The words with which a period says how it came about, and what the glossary calls those that it does not have. */
+const DECIDED = /^(published|approximated|nothing yet|nothing measured yet|hold-out)/;
+const DECISIONS = { "nothing yet": "unmeasured", "nothing measured yet": "unmeasured" };
+
 class Values {
-  constructor(root, periods, reading) {
+  /** `look(category)` hears which row is pointed at, or null; `focus(category)` which one is pressed. */
+  constructor(root, periods, reading, look, focus) {
     this.periods = periods; this.reading = reading;
     this.table = root.querySelector("table"); this.facts = root.querySelector(".privacy");
     this.table.querySelector("thead th").textContent = reading.each;
+    const when = make("b"), how = make("span");
+    this.word = make("button", "", "term"); this.word.type = "button"; this.rest = document.createTextNode("");
+    how.append(this.word, this.rest); this.table.caption.replaceChildren(when, how);
+    const of = (event) => this.rows?.find(({ row }) => row.contains(event.target))?.c ?? null, body = this.table.tBodies[0];
+    body.addEventListener("pointerover", (event) => look(of(event)));
+    body.addEventListener("pointerleave", () => look(null));
+    body.addEventListener("click", (event) => { if (of(event)) focus(of(event)); });
     this.rowsOf = ""; this.factsOf = ""; this.said = new Map(); this.ofRun = null;
   }
 
@@ -92,7 +104,10 @@ class Values {
     const count = lacking(record.reports, periods.minBatch) || counted;
     const told = record.decision === "unmeasured" || !count ? this.how(i) : `${this.how(i)}, ${count}`;
     const chosen = reading.listed && record.selection ? reading.listed.hint(record.selection) : "";
-    this.table.caption.replaceChildren(make("b", this.when(i)), make("span", chosen ? `${told}. ${chosen}` : told));
+    write(this.table.caption.firstElementChild, this.when(i));
+    const text = chosen ? `${told}. ${chosen}` : told, [first] = DECIDED.exec(text) ?? [""];
+    write(this.word, first); this.word.dataset.word = DECISIONS[first] ?? first; this.word.hidden = !first;
+    if (this.rest.data !== text.slice(first.length)) this.rest.data = text.slice(first.length);
   }
 
   #rows(categories) {
@@ -109,7 +124,7 @@ class Values {
       name.scope = "row"; name.title = c.name === title ? title : c.name; name.append(swatch(c.slot), title, held);
       cells[2].hidden = cells[3].hidden = !this.periods.hasTruth;
       row.append(name, ...cells); all.push(row);
-      return { c, cells, held };
+      return { c, row, cells, held };
     });
     this.table.tBodies[0].replaceChildren(...all);
   }
@@ -139,7 +154,11 @@ class Values {
     if (names !== this.factsOf) {
       this.factsOf = names;
       this.said = new Map(facts.map(([name]) => [name, make("dd")]));
-      this.facts.replaceChildren(...[...this.said].flatMap(([name, dd]) => [make("dt", name), dd]));
+      this.facts.replaceChildren(...[...this.said].map(([name, dd]) => {
+        const pair = make("div"), dt = make("dt");
+        dt.append(term(name)); pair.append(dt, dd);
+        return pair;
+      }));
     }
     for (const [name, fact] of facts) {
       const dd = this.said.get(name), [text, more] = [fact].flat();

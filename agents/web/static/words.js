@@ -1,6 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
-/* Numbers in words, and the few things that every part of the page needs. Loaded first; knows nothing of the rest. */
+/* Numbers in words, the glossary, and the few things that every part of the page needs. Loaded first; knows nothing of
+   the rest. The glossary has the form of JSON, so that the docs can quote it. */
+
+document.documentElement.dataset.script = "runs";        /* what waits for a script is hidden without one */
+
+const GLOSSARY = {
+  "after mixing": "Reports are shuffled among many others before anybody counts them. Against everybody but the mixing zone this smaller epsilon holds, except with the tiny chance that stands beside it.",
+  "approximated": "No report of this period is in the figures: what earlier reports said stands, with a wider band for what may have changed since.",
+  "bits per user and period": "What the device of one user sends on average in one period.",
+  "decision": "Whether a release speaks from reports of its own period (published), from earlier ones (approximated), or cannot say anything yet (unmeasured).",
+  "digest": "A fingerprint of the mechanism with its parameters. Two releases with the same digest were randomized in the same way.",
+  "epsilon": "How much may be learned about one user. Whatever somebody believed about a user before, the releases change the odds by a factor of e to the epsilon at most: 2.7 for epsilon 1, 7.4 for epsilon 2.",
+  "estimate": "The best guess at the true figure from all reports so far. Reports carry noise, so it is never exact.",
+  "estimates shaped by": "The rule by which the estimates on this page were fitted to the kind of question that is chosen above.",
+  "events": "Raw events that were read. Only a replay shows their number; in a live deployment it stays at the edge.",
+  "events per second": "Raw events that were read, divided by the time it took.",
+  "first period": "The first figures stand on the reports of one period alone. Later ones learn from all periods before them.",
+  "hold-out": "Periods in which the threshold of a sum is found. Their events are in no sum.",
+  "log scale": "Equal distances are equal ratios: from 1 % to 2 % is as far as from 10 % to 20 %. What is zero or below lies on the bottom line.",
+  "mean relative error": "How far measured figures are from the truth, as a part of the truth, on average over all figures and periods.",
+  "mean squared error": "The mean square of how far the reports of a period alone are from the truth.",
+  "mean squared error of the estimate": "The mean square of how far the estimates are from the truth. They learn from all periods so far, so that it is smaller than the mean squared error of what was measured.",
+  "mechanism": "How each user's value is randomized before it leaves its owner. d is the number of possible values.",
+  "method": "How users, or what each of them may reveal, are spread over time: who is asked in which period, and when an earlier answer stands.",
+  "newest period ends": "The end of the newest period that a release has come of.",
+  "noise of a node": "The standard deviation of the noise in each part of the tree from which a sum over time is put together.",
+  "off by": "How far the estimate is from the truth.",
+  "others known": "What holds even against somebody who knows the reports of all other users.",
+  "promise": "What holds whatever the others do: the noise is there before the data leaves its user, or, in a central stream, the edge.",
+  "published": "Reports of this very period are in the figures.",
+  "releases": "Records with the statistics of one period each, with their error and their privacy.",
+  "reports": "Randomized answers of the users who were asked in this period: how many came, and how many of them were valid and in time.",
+  "reports over budget": "Answers that would have broken the promise. Devices refuse to give them, so that this is 0.",
+  "revision": "Which version of a period's figures this is. A higher one replaces the lower ones of the same period; a change of the configuration begins a new one.",
+  "threshold": "In a central sum: the number to which larger ones are cut, so that one event cannot need too much noise.",
+  "tree": "How noise is shared over time: a sum over any stretch is put together from few nodes, each with noise of its own.",
+  "truth": "The exact figure, computed from the recording. Only a replay has it; a live deployment never computes it.",
+  "two standard errors": "The band to either side of an estimate. About 19 truths of 20 lie inside.",
+  "unmeasured": "Nothing is known yet: no round had enough reports, and the release has no figures.",
+  "who adds noise": "In a central stream the trusted edge adds noise to exact sums; in all others each user's own device adds it.",
+  "whole run": "The largest of the claims after mixing, over all releases of this run.",
+  "window (w)": "The promise holds for any stretch of time as long as the window. w is the number of periods that such a stretch can touch, and what may be learned is shared among them."
+};
+
+/** The sentence that explains a word; undefined for a word that needs none. */
+const explained = (word) => GLOSSARY[word.toLowerCase()];
 
 const MINUTE = 60_000, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
 
