@@ -85,11 +85,11 @@ class AuditFollower:
             talking = asyncio.create_task(self._talk(auditor, logs))
             try:
                 while not stop.is_set():
-                    looked_ms = self._now_ms()
-                    passed = await logs.take(auditor, stop)
+                    passed = await logs.take(auditor, stop, looked_ms=self._now_ms())
                     if passed is None:
                         break
-                    self._progress.judged_ms, self._progress.found = looked_ms, auditor.found
+                    self._progress.judged_ms = passed.judged_ms or self._progress.judged_ms
+                    self._progress.found = auditor.found
                     self._say(auditor, logs)
                     self._save_in_time(auditor, logs)
                     if not passed.records:

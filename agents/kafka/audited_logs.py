@@ -3,29 +3,30 @@
 
 Contract: a pass looks at effects before their causes: 1. the marks of perturb and aggregate, 2. where tallies end,
 3. sums and batches, 4. closings, 5. reports, 6. raw and rounds.  Then it takes every log up to there and no further, so
-that whatever was taken has its cause in what was taken, and what lies below the marks has its effects.  A log that runs
-ahead of the others waits, so that memory stays bounded.  `reports` is read twice, with and without what was never
-committed.  Source: ARCHITECTURE section 5.12.  Not here: the comparison (agents/audit), checkpoints (audit_follow.py).
+that whatever was taken has its cause in what was taken, and what lies below the marks that count (audit_marks.py) has
+its effects.  A log that runs ahead of the others waits, so that memory stays bounded.  `reports` is read twice, with
+and without what was never committed.  Source: ARCHITECTURE section 5.12.  Not here: the comparison (agents/audit),
+checkpoints (audit_follow.py).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Final, NamedTuple
 
 from murmurate.agents.audit.auditor import Auditor
-from murmurate.agents.audit.findings import Audit, Extent
+from murmurate.agents.audit.findings import Audit
 from murmurate.agents.kafka.agreement import first_counts
+from murmurate.agents.kafka.audit_marks import WaitingMarks, look
 from murmurate.agents.kafka.client import Client, Got, Place, Reader
-from murmurate.agents.kafka.collect import places, states
+from murmurate.agents.kafka.collect import places
 from murmurate.agents.kafka.errors import TopicsError
 from murmurate.agents.kafka.provision import sources
-from murmurate.agents.kafka.state import StateRecord
-from murmurate.agents.stages.stage import Log
 from murmurate.config.plan import Plan
 from murmurate.randomizers import Secrets
 from murmurate.topics.codec import decode
@@ -37,6 +38,8 @@ ENDS: Final = (("tallies",), ("sums", "batches"), ("closings",), ("reports",), (
 """In the order in which their ends are looked at."""
 TAKEN: Final = (("rounds", "closings"), ("raw",), ("sums",), ("reports",), ("batches",), ("tallies",))
 """The logs that share a reader, causes first."""
+ONCE_S: Final = 30.0
+"""How long whoever looks once waits for transactions that are open, before their answers are pending."""
 AHEAD: Final = 3
 """The number of periods that may be closed at a contributor and not answered before `raw` waits for the answers."""
 EARLY_BYTES: Final = 1 << 26
@@ -44,6 +47,8 @@ EARLY_BYTES: Final = 1 << 26
 UNCOMMITTED: Final = 1 << 14
 """The number of records of `reports` that may wait to be known as committed or not."""
 POLL_MS: Final = 100
+STATES: Final = ("state.perturb", "state.aggregate")
+"""The logs with the marks."""
 
 
 class Forgotten(NamedTuple):
@@ -64,6 +69,8 @@ class Passed(NamedTuple):
     """How far each log was taken."""
     records: int
     """How many records were."""
+    judged_ms: int | None
+    """Everything written before has been judged, what is missing too; None while no marks count."""
 
 
 async def audited(client: Client, plan: Plan, secrets: Secrets) -> tuple[Audit, Sequence[str], bool]:
@@ -77,7 +84,10 @@ async def audited(client: Client, plan: Plan, secrets: Secrets) -> tuple[Audit, 
             plan, secrets, await first_counts(client, plan, await sources(client, plan)), people=not forgotten.people,
             sums=not (forgotten.sums or forgotten.people), covers=lambda digest: digest not in logs.uncovered,
         )  # fmt: skip
-        await logs.take(auditor, final=True)
+        end = time.monotonic() + ONCE_S
+        while (passed := await logs.take(auditor)) and passed.judged_ms is None and time.monotonic() < end:
+            await asyncio.sleep(POLL_MS / 1000)
+        await logs.take_open(auditor)
         return auditor.found, forgotten.lines, not forgotten.people
 
 
@@ -93,6 +103,7 @@ class AuditedLogs:
         self._taken: dict[Place, int] = {}
         self._uncommitted: dict[int, dict[int, bytes]] = {}  # per target what may never be committed, by offset
         self._limits: dict[Place, int] = {}
+        self._marks = WaitingMarks()
         self._cut_ms = -1  # rounds asked up to then are not whole
         self.uncovered: set[str] = set()
         """Rounds of which not everything is there, of those that were taken."""
@@ -100,7 +111,7 @@ class AuditedLogs:
         """Per log the records between what was taken and the last end that was looked at."""
 
     async def __aenter__(self) -> AuditedLogs:
-        wanted = {name: topic(self._plan.name, name) for name in (*self._names, "state.perturb", "state.aggregate")}
+        wanted = {name: topic(self._plan.name, name) for name in (*self._names, *STATES)}
         self._places = await places(self._client, wanted.values())
         for name in wanted.values():
             if name not in self._places:
@@ -110,6 +121,7 @@ class AuditedLogs:
         # A connection that waits for records answers nothing else meanwhile: ends are asked for on another one.
         self._looking = await self._stack.enter_async_context(self._client.reader())
         self._asking = await self._stack.enter_async_context(self._client.reader())
+        self._asking_all = await self._stack.enter_async_context(self._client.reader(aborted=True))
         self._everything = await self._stack.enter_async_context(self._client.reader(aborted=True))
         for group in TAKEN:
             if names := tuple(name for name in group if name in self._names):
@@ -177,13 +189,14 @@ class AuditedLogs:
 
     # ---- a pass ----
 
-    async def take(self, auditor: Auditor, stop: asyncio.Event | None = None, *, final: bool = False) -> Passed | None:
-        """One pass, settled; None if it was stopped before its end. final: there will be no other one.
+    async def take(self, auditor: Auditor, stop: asyncio.Event | None = None, *, looked_ms: int = 0) -> Passed | None:
+        """One pass, settled; None if it was stopped before its end. looked_ms: the wall clock.
 
-        1. Marks and ends. 2. Every log up to its end. 3. What was never committed. 4. Settle.
+        1. Marks and ends. 2. Every log up to its end. 3. What was never committed. 4. Settle by the newest marks that
+        count.
         """
-        perturbs = await states(self._looking, self._plan.name, "perturb", len(self._of("state.perturb")))
-        aggregates = await states(self._looking, self._plan.name, "aggregate", len(self._of("state.aggregate")))
+        counts = {name: len(self._of(name)) for name in (*self._names, *STATES)}
+        self._marks.add(await look(self._looking, self._asking_all, self._plan.name, counts, looked_ms))
         ends: dict[Place, int] = {}
         for group in ENDS:
             wanted = [place for name in group if name in self._names for place in self._of(name)]
@@ -196,15 +209,9 @@ class AuditedLogs:
                 return None
             records += await self._advance(auditor)
             await asyncio.sleep(0)
-        if final:
-            await self._open_transactions(auditor)
-        auditor.settle(
-            Extent(
-                folded={p: (_mark(state, "raw", p), _mark(state, "rounds", 0)) for p, state in perturbs.items()},
-                tallied={b: _mark(state, "batches", b) for b, state in aggregates.items()},
-            )
-        )
-        return Passed(ends, records)
+        marks = self._marks.taken(self._taken)
+        auditor.settle(marks.extent)
+        return Passed(ends, records, marks.looked_ms)
 
     def _reached(self) -> bool:
         self.behind = dict.fromkeys(self._names, 0)
@@ -262,8 +269,8 @@ class AuditedLogs:
         for offset in sorted(offset for offset in held if offset < below):
             auditor.take_aborted(q, held.pop(offset))
 
-    async def _open_transactions(self, auditor: Auditor) -> None:
-        """What is written and not committed yet may have been read all the same."""
+    async def take_open(self, auditor: Auditor) -> None:
+        """What is written and not committed yet may have been read all the same. There will be no other pass."""
         wanted = self._of("reports")
         stable = await self._asking.bounds(wanted)
         ends = {place: end for place, (_, end) in (await self._everything.bounds(wanted)).items()}
@@ -273,6 +280,7 @@ class AuditedLogs:
             held = self._uncommitted[place.partition]
             for offset in sorted(offset for offset in held if stable[place][1] <= offset < ends[place]):
                 auditor.take_aborted(place.partition, held[offset])
+        auditor.settle(self._marks.counting.extent)
 
     async def _also_uncommitted(self) -> list[Got]:
         await self._poll_everything()
@@ -281,10 +289,6 @@ class AuditedLogs:
     async def _poll_everything(self) -> None:
         for got in await self._everything.poll(POLL_MS):
             self._uncommitted[got.place.partition][got.offset] = got.value or b""
-
-
-def _mark(state: StateRecord, name: str, partition: int) -> int:
-    return state.marks.get(Log(name, partition), 0)
 
 
 def _digest(value: bytes) -> str | None:

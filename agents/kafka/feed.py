@@ -22,6 +22,7 @@ import numpy as np
 import orjson
 
 from murmurate.agents.kafka.client import Client, Place, Reader, Sender, Write
+from murmurate.agents.kafka.errors import AwayError
 from murmurate.agents.replay.source import Batch, Source
 from murmurate.agents.stages.closing import next_closing
 from murmurate.config.plan import AnyStreamPlan, CentralPlan, Plan
@@ -220,13 +221,16 @@ class Feeder:
 
     async def _look(self, sender: Sender) -> None:
         """Give partitions that were added to a topic meanwhile the time too: their doors hold everybody up until then.
-        No event goes there.
+        No event goes there. While brokers are away nobody adds any.
         """
         if time.monotonic() < self._looked + LOOK_S:
             return
         self._looked = time.monotonic()
-        async with self._client.admin() as admin:
-            counts = await admin.partitions(self._topics)
+        try:
+            async with self._client.admin() as admin:
+                counts = await admin.partitions(self._topics)
+        except AwayError:
+            return
         if new := {Place(topic, p) for topic, n in counts.items() for p in range(n)} - self._ends.keys():
             self._ends |= dict.fromkeys(new, 0)
             await self._tick(sender, self._shown)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from tests.faults.deployed import Deployed, Process
@@ -22,6 +23,8 @@ class Chaos:
         self._later: list[tuple[float, Deed]] = []
         self.deaths = 0
         """Workers that ended by themselves: fenced zombies, brokers lost."""
+        self.codes: Counter[int] = Counter()
+        """With which exit codes they did."""
         self.kills = 0
         self.restarts: dict[str, int] = {}
         self._killed: set[int] = set()
@@ -33,9 +36,13 @@ class Chaos:
             self._later = [one for one in self._later if one[1] is not deed]
             deed()
         self._restart()
-        if self._deeds and now >= self._next:
+        if self._deeds and now >= self._next and self.recovered(now):
             self._next = now + self._pause_s * self.draw.uniform(0.5, 1.5)
             self._deeds.pop(0)()
+
+    def recovered(self, now: float) -> bool:
+        """Whether the next deed may come."""
+        return True
 
     def plan(self, deeds: Sequence[Deed]) -> None:
         """What to do, in this order."""
@@ -60,9 +67,9 @@ class Chaos:
         """Any worker that runs."""
         return self.draw.choice([worker for worker in self._deployed.workers if worker.running])
 
-    def kill(self) -> None:
-        """kill -9 of any worker."""
-        worker = self.worker()
+    def kill(self, worker: Process | None = None) -> None:
+        """kill -9 of this worker, or of any."""
+        worker = worker or self.worker()
         self._killed.add(worker.pid)
         worker.kill()
         self.kills += 1
@@ -88,4 +95,5 @@ class Chaos:
             if not worker.running and worker.restarts:
                 if worker.pid not in self._killed:
                     self.deaths += 1
+                    self.codes[worker.wait()] += 1
                 self._deployed.workers[i] = worker.again()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from pathlib import Path
 
 import orjson
@@ -68,4 +68,24 @@ def recording(
                 if draw.random() < 0.02:
                     lines.append((at + draw.randrange(300), lines[-1][1]))
             file.writelines(line for _, line in sorted(lines, key=lambda one: one[0]))
+    return path
+
+
+def two_streams(path: Path, *, events: int, users: int, seconds: int, seed: int = 1, values: Sequence[str]) -> Path:
+    """JSON lines, up to 300 ms out of order: events of `screen`, one of these values, and of `fare`, up to 120."""
+    draw = random.Random(seed)
+    each = 1000 * seconds / events
+    with path.open("wb") as file:
+        late: list[tuple[float, bytes]] = []
+        for i in range(events):
+            at, user = i * each, draw.randrange(users)
+            stream = "fare" if draw.random() < 0.3 else "screen"
+            value = draw.randrange(121) if stream == "fare" else draw.choice(values[: 4 + i * 40 // events])
+            event = {"stream": stream, "user": f"user-{user}", "time": START_MS + int(at), "value": value}
+            late.append((at + draw.randrange(300), orjson.dumps(event) + b"\n"))
+            if i % 1000 == 0:
+                late.sort(key=lambda one: one[0])
+                file.writelines(line for when, line in late if when <= at)
+                late = [one for one in late if one[0] > at]
+        file.writelines(line for _, line in sorted(late, key=lambda one: one[0]))
     return path

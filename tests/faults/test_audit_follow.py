@@ -6,20 +6,16 @@ from __future__ import annotations
 import json
 import secrets
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from murmurate.agents.kafka.client import Write
-from murmurate.topics.block import encode_reports
-from murmurate.topics.codec import decode_record
-from murmurate.topics.messages import Done, Seal
 from tests.faults.broker import Broker
 from tests.faults.deployed import Deployed, Process
+from tests.faults.planted import auditor, until_more, violations
 from tests.faults.recordings import recording
-from tests.faults.test_audit_ledger import TEXT, another_answer, blocks, write
+from tests.faults.test_audit_ledger import TEXT, write
 
 PERIODS = 8
 WITHIN_S = 10.0
@@ -35,22 +31,6 @@ def running(broker: Broker, tmp_path: Path) -> Iterator[Deployed]:
         yield found
     finally:
         found.close()
-
-
-def auditor(of: Deployed) -> Process:
-    options = ["audit", "ledger", "--follow", "--state", str(of.folder / "audited"), "--listen", "127.0.0.1:0"]
-    process = Process([*of.command, *options, "-c", str(of.file)], of.folder / "audit.log", {})
-    of.others.append(process)
-    return process
-
-
-def until_more(process: Process, text: str, said: int, within_s: float) -> None:
-    """Until it has said this more often than so many times."""
-    since = time.monotonic()
-    while process.said().count(text) <= said:
-        assert time.monotonic() - since < within_s, f"{text} was not said: {process.said()[-2000:]}"
-        assert process.running, process.said()[-2000:]
-        time.sleep(0.05)  # another process writes the file
 
 
 def killed(of: Deployed, process: Process) -> Process:
@@ -75,17 +55,7 @@ def test_it_finds_each_planted_violation_within_seconds_however_often_it_is_kill
     until_more(following, "holds  ", following.said().count("holds  "), 120)
     assert "VIOLATION" not in following.said()
 
-    (got, first), (at, second) = blocks(deployed)[0], blocks(deployed)[-1]
-    (forged,) = encode_reports(second.round, second.contributor, another_answer(deployed, second, at.place.partition))
-    (unasked,) = encode_reports(bytes(32), 0, first.reports)
-    done = next(g for g in deployed.everything("reports") if isinstance(decode_record(g.value or b""), Done))
-    seal = next(g for g in deployed.everything("batches") if isinstance(decode_record(g.value or b""), Seal))
-    planted = (
-        ("twice", Write(got.place, got.value or b"")), ("conflicting", Write(at.place, forged)),
-        ("foreign", Write(got.place, unasked)), ("miscounted", Write(done.place, done.value or b"")),
-        ("miscounted", Write(seal.place, seal.value or b"")),
-    )  # fmt: skip
-    for kind, violation in planted:
+    for kind, violation in list(violations(deployed, "screen")):
         said = following.said().count(f"VIOLATION {kind}")
         write(deployed, violation)
         until_more(following, f"VIOLATION {kind}", said, WITHIN_S)
