@@ -23,12 +23,15 @@ from murmurate.config.loader import build
 from murmurate.config.planning import plan
 from tests.agents.commands import CLEAN, murmurate
 from tests.config.deployments import small
-from tests.page_blocks import PAGES, ROOT, SHOWN, Block, blocks, everything
+from tests.page_blocks import PAGES, ROOT, SHOWN, Block, everything
 
 RUN = ("console", "python", "pycon", "toml")
 """What this file can run."""
 ALL = everything()
-OURS = [page for page in PAGES if any(block.ours and block.kind in ("console", "python") for block in blocks(page))]
+TYPED = [
+    block for block in ALL if block.ours and block.kind in ("console", "python") and not block.text.startswith(">>> ")
+]
+OURS = sorted({block.page for block in TYPED})
 DOCTESTED = [page for page in PAGES if ">>> " in (ROOT / page).read_text(encoding="utf-8")]
 
 
@@ -99,7 +102,7 @@ class Reader:
         if block.kind == "console":
             for line in block.commands:
                 self.type(line)
-        elif ">>> " not in block.text:
+        else:
             with chdir(self.folder), redirect_stdout(StringIO()) as out:
                 exec(compile(block.text, where(block), "exec"), self.names)  # noqa: S102 - our own page
             self.said += out.getvalue()
@@ -129,8 +132,8 @@ class Reader:
 @pytest.mark.parametrize("page", OURS)
 def test_what_a_page_says_can_be_typed_in_its_order(page: str, tmp_path: Path) -> None:
     reader = Reader(tmp_path)
-    for block in blocks(page):
-        if block.ours and block.kind in ("console", "python"):
+    for block in TYPED:
+        if block.page == page:
             reader.read(block)
 
 
@@ -138,11 +141,10 @@ def test_what_a_page_says_can_be_typed_in_its_order(page: str, tmp_path: Path) -
 def test_the_hour_of_the_readme_is_typed_into_one_shell(tmp_path: Path) -> None:
     """As a stranger does it: an empty folder, `murmurate` and `python` on the path, one shell."""
     typed = ["set -e"]
-    for block in blocks("README.md"):
-        if block.ours and block.kind == "console":
-            typed += block.commands
-        elif block.ours and block.kind == "python" and ">>> " not in block.text:
-            typed.append(f"python - <<'END_OF_BLOCK'\n{block.text}END_OF_BLOCK")
+    for block in TYPED:
+        if block.page == "README.md":
+            program = [f"python - <<'END_OF_BLOCK'\n{block.text}END_OF_BLOCK"]
+            typed += block.commands if block.kind == "console" else program
     Reader(tmp_path).shell("\n".join(typed))
 
 

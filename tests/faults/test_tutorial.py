@@ -32,6 +32,7 @@ def script() -> str:
 
 
 @pytest.mark.faults
+@pytest.mark.timeout(600)
 def test_a_stranger_comes_from_nothing_to_a_subscriber(broker: Broker, deployment_name: str, tmp_path: Path) -> None:
     port = free_port()
     text = script().replace("127.0.0.1:8000", f"127.0.0.1:{port}").replace("localhost:9092", broker.bootstrap)
@@ -48,7 +49,7 @@ def test_a_stranger_comes_from_nothing_to_a_subscriber(broker: Broker, deploymen
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
     )  # fmt: skip
     try:
-        said, _ = shell.communicate(timeout=300)
+        said, _ = shell.communicate(timeout=540)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(shell.pid, signal.SIGKILL)  # the shell and the worker it started
