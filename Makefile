@@ -30,7 +30,7 @@ test: .venv/ready       ## every test; ARGS goes to pytest
 	sh tools/browser.sh
 	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not audit and not faults" $(ARGS)
 
-soak: .venv/ready       ## half an hour at a steady load on a Kafka of its own: memory and lag
+soak: .venv/ready       ## half an hour at a steady load on a Kafka of its own: memory, lag, gaps; ARGS="--kind mixed --minutes 60"
 	$(BIN)/python -m tests.faults.soak $(ARGS)
 
 audit: .venv/ready      ## the same privacy tests at the long sizes, and the fuzzers

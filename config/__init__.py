@@ -4,7 +4,7 @@
 Files      `load` a murmurate.toml with what the environment sets, `build` one from a dict: a Deployment; `example` is
            the text of a sample
 Plans      `make_plan`: what a Deployment asks of whom, a Plan of StreamPlan and CentralPlan
-Words      `promises`: what is promised to users and about events; `shortage`: whether a stream has too few users
+Words      `promise_words`: what is promised to users and about events; `shortage`: whether a stream has too few users
 Secrets    `generate_secrets`, `load_secrets`, `fingerprints`
 Errors     ConfigError, with a Mistake for each line of it
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from murmurate.config.enough import shortage
     from murmurate.config.errors import ConfigError, InTheWayError, Mistake
-    from murmurate.config.explain import promises
+    from murmurate.config.explain import promises as promise_words
     from murmurate.config.loader import build, load
     from murmurate.config.plan import AnyStreamPlan, CentralPlan, Plan, StreamPlan
     from murmurate.config.planning import plan as make_plan
@@ -41,7 +41,7 @@ __all__ = [
     "load",
     "load_secrets",
     "make_plan",
-    "promises",
+    "promise_words",
     "shortage",
 ]
 
@@ -61,7 +61,7 @@ _PLACES: Final = {
     "load": "loader",
     "load_secrets": "secrets:load",
     "make_plan": "planning:plan",
-    "promises": "explain",
+    "promise_words": "explain:promises",
     "shortage": "enough",
 }
 """The module of each name, and behind a colon what it is called there."""

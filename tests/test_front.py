@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import ast
 import importlib
+import inspect
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +54,9 @@ def test_every_public_name_is_there_is_listed_and_is_known_to_type_checkers(name
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
     }
     assert set(module.__all__) <= known
+    inner = {found.name for found in pkgutil.iter_modules(module.__path__)}
+    taken = {one for one in module.__all__ if one in inner and not inspect.ismodule(getattr(module, one))}
+    assert taken == set(), "an import of that module would put it in the place of the name"
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
         _ = module.nothing
 

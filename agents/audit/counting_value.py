@@ -94,10 +94,10 @@ class CountingValue:
         has = np.zeros(len(self._time), np.bool_)
         keys = self._keys.pop(t, None)
         if keys is not None:
-            rows = np.flatnonzero(keys != self._no_key)
-            self._time[rows] = t * self._stream.every_ms + (keys[rows] >> 32)
-            self._held[rows] = (keys[rows] & 0xFFFFFFFF).astype(self._kind)
-            has[rows] = True
+            keys = keys[: len(has)]
+            own = np.not_equal(keys, self._no_key, out=has[: len(keys)])
+            np.copyto(self._time[: len(keys)], t * self._stream.every_ms + (keys >> 32), where=own)
+            np.copyto(self._held[: len(keys)], (keys & 0xFFFFFFFF).astype(self._kind), where=own)
         events = self._events.pop(t, None)
         if events:
             rows, times, values = (np.concatenate(part) for part in zip(*events, strict=True))

@@ -57,6 +57,7 @@ class PeopleAtPartition:
         self._slot = np.zeros(0, np.uint16)
         # Per row: the time of the first event, or the start of the newest closed period with an event if that is later.
         self._shown = np.zeros(0, np.int64)
+        self._newest_shown = 0  # none of them is later
         self._active: dict[int, Mask] = {}  # per open period: who had an event, valid or not
         self._value = CountingValue(stream)
         self.open_t: int | None = None
@@ -92,7 +93,7 @@ class PeopleAtPartition:
         in_time = times >= (self.open_t or 0) * self._stream.every_ms
         if not in_time.all():
             users, times, values = users[in_time], times[in_time], values[in_time]
-        rows = self._table.find(users)
+        rows, known = self._table.find(users), len(self)
         new = rows == NOBODY
         if new.any():
             new[new] = self._serves(users[new])
@@ -102,9 +103,11 @@ class PeopleAtPartition:
                 rows, times, values = rows[here], times[here], values[here]
         if not len(rows):
             return
-        earlier = times < self._shown[rows]
-        if earlier.any():
-            np.minimum.at(self._shown, rows[earlier], times[earlier])
+        if len(self) > known or int(times.min()) < self._newest_shown:
+            earlier = times < self._shown[rows]
+            if earlier.any():
+                np.minimum.at(self._shown, rows[earlier], times[earlier])
+            self._newest_shown = max(self._newest_shown, int(times.max()))
         periods = times // self._stream.every_ms
         several = apart(periods)
         for t in several:
@@ -165,6 +168,7 @@ class PeopleAtPartition:
         if active is not None:
             shown = self._shown[: len(active)]
             np.maximum(shown, t * self._stream.every_ms, out=shown, where=active)
+            self._newest_shown = max(self._newest_shown, t * self._stream.every_ms)
 
     # ---- users ----
 
@@ -211,6 +215,7 @@ class PeopleAtPartition:
         self._enrol(state["users"])
         n, room = len(self), len(self._shown)
         self._shown[:n] = state["shown"]
+        self._newest_shown = int(self._shown[:n].max(initial=0))
         self._clocks, self.open_t, self.first_t = state["clocks"], state["open_t"], state["first_t"]
         self.known_from = state["known_from"]
         for t, rows in state["active"].items():

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from murmurate.agents.cli.deployment import Opened, config_option, opened, run
-from murmurate.agents.cli.replay import grouped
+from murmurate.agents.cli.replay import format_option, grouped
 from murmurate.agents.kafka.agreement import compare
 from murmurate.agents.kafka.feed import WAIT_S, Fed, Feeder
 from murmurate.agents.replay.source import Source
@@ -52,9 +52,10 @@ class Speed(click.ParamType):
 @click.option(
     "--speed", type=Speed(), default="max", show_default=True, help="1x is real time; max waits for releases."
 )
+@format_option
 @click.option("--again", is_flag=True, help="Feed it although periods of it were fed before: what is late is refused.")
 @config_option
-def command(source: str, stream: str | None, speed: float | None, again: bool, config: Path) -> None:
+def command(source: str, stream: str | None, speed: float | None, form: str | None, again: bool, config: Path) -> None:
     """Write the recording SOURCE to its source topic, as `replay` reads it, for workers whose clock is the feed's."""
     this = opened(config)
     if this.deployment.time.clock != "feed":
@@ -62,7 +63,7 @@ def command(source: str, stream: str | None, speed: float | None, again: bool, c
             'time.clock: found "wall"; allowed: "feed", to feed a recording. A deployment keeps its clock for life: '
             "feed into one of another name"
         )
-    opened_source = open_source(source, this.plan, stream)
+    opened_source = open_source(source, this.plan, stream, form)
     sys.exit(run(_feed(this, opened_source, speed, again=again)))
 
 

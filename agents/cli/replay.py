@@ -23,7 +23,7 @@ from murmurate.agents.replay.known_keys import known_secrets as known_secrets
 from murmurate.agents.replay.run import Frame, Outcome, Replay, keys
 from murmurate.agents.replay.score import claims, table
 from murmurate.agents.replay.source import Source
-from murmurate.agents.replay.sources import open_source
+from murmurate.agents.replay.sources import FORMATS, open_source
 from murmurate.agents.shortage import Shortages
 from murmurate.agents.stages.stage import Out
 from murmurate.agents.whole_vectors import WholeVectors
@@ -46,12 +46,18 @@ LEGEND = (
 Tell = Callable[[Frame], None]
 
 
+format_option = click.option(
+    "--format", "form", type=click.Choice(FORMATS), help="What SOURCE is, where its name does not say it."
+)
+
+
 @click.command("replay")
 @click.argument("source")
 @click.option("--stream", help="Which stream the source is of; needed where the deployment has several topics.")
 @click.option(
     "-c", "--config", type=click.Path(path_type=Path), default=FILE, show_default=True, help="The deployment file."
 )
+@format_option
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Write releases, truth, summary and report."
 )
@@ -64,9 +70,11 @@ Tell = Callable[[Frame], None]
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as one line of JSON.")
 def command(
-    source: str, stream: str | None, config: Path, out: Path | None, whole: Path | None, repeatable: bool, as_json: bool
-) -> None:
-    """Replay SOURCE: a .csv, .jsonl or .npy file, or synthetic:lns|sin|log|sets|..[,n=..][,periods=..][,seed=..].
+    source: str, stream: str | None, config: Path, form: str | None, out: Path | None, whole: Path | None,
+    repeatable: bool, as_json: bool,
+) -> None:  # fmt: skip
+    """Replay SOURCE: a .jsonl or .csv file (also .gz or .zst), .parquet, .arrow, .feather, .npy, - for standard input,
+    or synthetic:lns|sin|log|sets|..[,n=..][,periods=..][,seed=..].
 
     Exit 1: nothing in it could be used. Ctrl-C ends it with what is done so far. A stream whose rounds have too few
     reports for a release is named, beforehand where the source says how many users there are.
@@ -76,7 +84,7 @@ def command(
     except ConfigError as error:  # a line for each mistake, as `check` prints them
         click.echo(str(error), err=True)
         sys.exit(MISTAKES)
-    opened = open_source(source, plan, stream)
+    opened = open_source(source, plan, stream, form)
     if out is not None:
         make_folder(out)
     frames, console, short = list[Frame](), Console(stderr=True), TooFew(plan, opened)

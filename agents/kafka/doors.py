@@ -18,12 +18,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence, Set
 
 from murmurate.agents.kafka.added import AddedSources
-from murmurate.agents.kafka.client import Admin, Client, Place, Reader, Write
+from murmurate.agents.kafka.client import Admin, Client, Place, Write
 from murmurate.agents.kafka.life import Life, Observer
 from murmurate.agents.kafka.owner import StageOwner
 from murmurate.agents.kafka.source_reader import SourceReader
 from murmurate.agents.kafka.task import Task
-from murmurate.agents.kafka.tick_times import KEPT_MS, TickTimes
+from murmurate.agents.kafka.tick_times import EVENTS_MS, KEPT_MS, TickTimes
 from murmurate.agents.kafka.tick_watch import TickWatch
 from murmurate.agents.kafka.topology import Topology
 from murmurate.agents.stages.door import TICKS, Door
@@ -38,6 +38,8 @@ LOOK_S = 0.25
 """How often it is looked which doors need a tick: that asks no broker."""
 WAITS_S = 0.25
 """How often it is looked whether ticks that wait can pass."""
+AGAIN_S = 0.01
+"""How soon it is looked again where a period can close and a door has only just been given a tick."""
 PARTITIONS_S = 2.0
 """How often it is looked which partitions there are, besides before each tick."""
 KEPT_AT_ONCE = 4
@@ -56,7 +58,8 @@ class Doors:
         self._places: dict[int, Place] = {}
         self._ours: frozenset[Place] = frozenset()
         self._sharing = asyncio.Lock()
-        reading = SourceReader(client)
+        self._given: dict[Place, Tick] = {}  # the ticks up to whose ends the source has not been read
+        reading = SourceReader(client, self._reached)
 
         def make(number: int) -> Task:
             return Task(self._added.wiring(self._places[number]), client, observer, sources=reading)
@@ -103,33 +106,47 @@ class Doors:
                 waits = {place: door.waits_for for place, (_, door) in doors.items()}
                 self.ticks.note(waits)
                 due = set() if now is None else self._due(doors, now)
-                if due or time.monotonic() - self._looked > PARTITIONS_S:
-                    self._looked = time.monotonic()
-                    self._compare(doors, now)
-                    await self._look(admin)
-                if due or any(waits.values()):
-                    await sender.send(await self._tick(reader, doors, due, now))
-                await asyncio.sleep(self._pause_s(waits))
+                if now is not None:
+                    self._keep_some(doors)
+                wanted = [place for place, tick in waits.items() if tick is not None or place in due]
+                looking = self._look(admin, doors, now) if due or self._looked_long_ago else _nothing()
+                ends, _ = await asyncio.gather(reader.ends(wanted), looking)  # both of them after the clock
+                if wanted:
+                    await sender.send(self._tick(ends, doors, waits, due, now))
+                await asyncio.sleep(self._pause_s(waits, due, now))
 
-    def _pause_s(self, waits: Mapping[Place, Tick | None]) -> float:
-        """Until doors may need a tick: at the next instant at which periods close, or sooner if events come."""
+    def _pause_s(self, waits: Mapping[Place, Tick | None], due: Set[Place], before: int | None) -> float:
+        """Until doors may need a tick: at the next instant at which periods close, or sooner if events come; at once
+        where a door needs one by now that still waits for one which it was given a moment ago.
+        """
         now = None if self._fed else self._now_ms()
-        if now is None or any(waits.values()):
+        if now is None or before is None:
             return WAITS_S
+        if any((tick := waits[place]) is not None and before - tick.time < EVENTS_MS for place in due):
+            return AGAIN_S
         return self._times.wait_s({place.topic for place in waits}, now, LOOK_S)
 
+    @property
+    def _looked_long_ago(self) -> bool:
+        return time.monotonic() - self._looked > PARTITIONS_S
+
     def _due(self, doors: Mapping[Place, tuple[Task, Door]], now: int) -> set[Place]:
-        """Those that need a tick now, and some of those that have not written down for long that they stand still."""
-        due = {
-            place for place, (task, door) in doors.items()
+        """Those that need a tick now."""
+        return {
+            place for place, (_, door) in doors.items()
             if self._times.due(place.topic, door.clock, now, holds=door.holds)
         }  # fmt: skip
-        self._kept = {place: self._kept.get(place, time.monotonic()) for place in doors}
-        old = sorted((since, p) for p, since in self._kept.items() if self._is_old(since) and not doors[p][1].waits_for)
-        return due | {place for _, place in old[:KEPT_AT_ONCE]}
 
-    def _is_old(self, since: float) -> bool:
-        return (time.monotonic() - since) * 1000 > KEPT_MS
+    def _keep_some(self, doors: Mapping[Place, tuple[Task, Door]]) -> None:
+        """Some of those that have not written down for long that they stand still do so: each of them its own state,
+        and nothing else.
+        """
+        now = time.monotonic()
+        self._kept = {place: self._kept.get(place, now) for place in doors}
+        old = sorted((since, place) for place, since in self._kept.items() if (now - since) * 1000 > KEPT_MS)
+        for _, place in old[:KEPT_AT_ONCE]:
+            self._kept[place] = now
+            doors[place][0].keep()
 
     def _compare(self, doors: Mapping[Place, tuple[Task, Door]], now: int | None) -> None:
         if now is not None:
@@ -141,10 +158,12 @@ class Doors:
         """Those that fold."""
         return {self._places[number]: task for number, task in self.owner.live.items() if number in self._places}
 
-    async def _look(self, admin: Admin) -> None:
+    async def _look(self, admin: Admin, doors: Mapping[Place, tuple[Task, Door]], now: int | None) -> None:
         """1. Which partitions there are. 2. Take those of ours that have got a place. 3. Announce new doors: the first
         thing that one says is that it is there.
         """
+        self._looked = time.monotonic()
+        self._compare(doors, now)
         await self._added.look(admin)
         if self._added.fresh:
             self._member.look_again()
@@ -157,41 +176,53 @@ class Doors:
                 there = Tick(topic=place.topic, partition=place.partition, time=0, end=0)
                 task.inject(Log(TICKS, place.partition), encode(there))
 
-    async def _tick(
-        self, reader: Reader, doors: Mapping[Place, tuple[Task, Door]], due: Set[Place], now: int | None
-    ) -> list[Write]:
-        """1. Where sources end. 2. A tick for each door that is due. 3. For those of which nothing has come and nothing
-        is on its way, not even their own word, one record says it for all of them: that is what is to be written.
+    def _tick(
+        self, ends: Mapping[Place, int], doors: Mapping[Place, tuple[Task, Door]],
+        waited: Mapping[Place, Tick | None], due: Set[Place], now: int | None,
+    ) -> list[Write]:  # fmt: skip
+        """1. A tick for each door that is due. 2. For those of which nothing has come and nothing is on its way, not
+        even their own word, one record says it for all of them: that is what is to be written. `ends`: where the
+        sources of doors that are due or wait end; `waited`: the ticks that waited before these were looked up.
         """
-        waited = {place: door.waits_for for place, (_, door) in doors.items()}  # before the ends are looked up
-        wanted = [place for place, tick in waited.items() if tick is not None or place in due]
-        bounds = await reader.bounds(wanted)
         quiet = dict[str, list[int]]()
-        for place in wanted:
-            (task, door), log, end = doors[place], Log(*place), bounds[place][1]
+        for place, end in ends.items():
+            task, door = doors[place]
             waiting = door.waits_for
             if waiting is None:
                 if now is None or place not in due or self._added.waiting:
                     continue
-                if door.clock is not None and not self._is_old(self._kept[place]) and _is_quiet(task, door, end):
+                if door.clock is not None and _is_quiet(task, door, end):
                     door.stood_still(now)
                     quiet.setdefault(place.topic, []).append(place.partition)
                     continue
                 self._kept[place] = time.monotonic()
                 tick = Tick(topic=place.topic, partition=place.partition, time=now, end=end)
+                if (short := _shortened(task, tick)) is None:
+                    self._given[place] = tick
             elif waiting.end > end and waiting == waited[place]:
-                tick = self.ticks.cut(place, waiting, end)
-            elif task.read(log) >= waiting.end:  # what is left below its end are no records: it ends where they do
-                tick = waiting.model_copy(update={"end": min(waiting.end, task.came(log))})
+                tick = short = self.ticks.cut(place, waiting, end)
+            elif (short := _shortened(task, waiting)) is not None:
+                tick = waiting
             else:
                 continue
-            task.inject(Log(TICKS, place.partition), encode(tick))
+            task.inject(Log(TICKS, place.partition), encode(short or tick))
         said = (
             []
             if now is None
             else [Quiet(topic=name, partitions=tuple(sorted(found)), time=now) for name, found in quiet.items()]
         )
         return [Write(raw, encode(one)) for one in said for raw in self._raw]
+
+    def _reached(self, place: Place) -> None:
+        """A source has been read further: a tick passes as soon as nothing is left below its end but ends of other
+        producers' transactions, which no door is given.
+        """
+        tick, task = self._given.get(place), self._doors.get(place) if place in self._given else None
+        if tick is None or task is None or (short := _shortened(task, tick)) is None:
+            return
+        del self._given[place]
+        if short.end < tick.end:
+            task.inject(Log(TICKS, place.partition), encode(short))
 
     async def assigned(self, places: frozenset[Place]) -> None:
         """These source partitions are ours now, and no others."""
@@ -211,7 +242,22 @@ class Doors:
         """All of them are given up for now."""
         async with self._sharing:
             self._ours = frozenset()
+            self._given.clear()
             await self.owner.revoked()
+
+
+async def _nothing() -> None:
+    """Look at nothing this time."""
+
+
+def _shortened(task: Task, tick: Tick) -> Tick | None:
+    """The tick with the end of the last record below its own, once the source has been read up to there: what is left
+    below its end is no record. None before that.
+    """
+    source = task.wiring.inputs[0]
+    if task.read(source) < tick.end:
+        return None
+    return tick.model_copy(update={"end": min(tick.end, task.came(source))})
 
 
 def _is_quiet(task: Task, door: Door, end: int) -> bool:

@@ -2,8 +2,9 @@
 """A recording into a source topic, with the ticks of its own clock beside it: what `murmurate feed` does.
 
 Contract: the events keep their own times, and a tick covers exactly the events that a replay would have read by then,
-so a recording fed today gives the releases of its own day, the same as its replay.  `rounds` gets a start for each
-stream of the topic that has none.  The clock takes its times from events, so nothing of it leaves the edge but the
+so a recording fed today gives the releases of its own day, the same as its replay.  A record that several streams read
+is written once, as it is; any other event with the fields of its stream alone.  `rounds` gets a start for each stream
+of the topic that has none.  The clock takes its times from events, so nothing of it leaves the edge but the
 instants at which periods close, each when it is due and after the one before: whoever reads `feed` learns no event's
 time.  The feed never runs further ahead of the releases than AHEAD periods.  Source: ARCHITECTURE rule 15.  Not here:
 what is in a recording (replay/), anybody's patience, which goes by publish's own timer (stages/publish.py).
@@ -72,6 +73,8 @@ class Feeder:
         for stream in self._streams:
             if stream.fields.time is None:
                 raise UsageError(f"feed: stream {stream.name!r}: found no time in its events; allowed: a pointer to it")
+        if source.shared:
+            source.keep_records()
         self._topics = sorted({stream.topic for stream in self._streams})
         self._ends: dict[Place, int] = {}
         self._started: dict[str, int] = {}  # the first period of each stream that has begun
@@ -253,6 +256,11 @@ class Feeder:
 
     async def _events(self, sender: Sender, batch: Batch) -> None:
         stream = self._plan.any_stream(batch.stream)
+        self.fed.events += len(batch)
+        if batch.records is not None:  # the door gives each record to every stream that reads it: it is written once
+            for at in range(0, len(batch.records), CHUNK):
+                await self._write(sender, batch.records[at : at + CHUNK], stream)
+            return
         names = batch.names
         if names is None:
             assert batch.ids is not None  # noqa: S101 - the contract of a batch
@@ -261,7 +269,6 @@ class Feeder:
         events = [(name, _event(stream, name, time_ms, value)) for name, time_ms, value in triples]
         for at in range(0, len(events), CHUNK):
             await self._write(sender, events[at : at + CHUNK], stream)
-        self.fed.events += len(events)
 
     async def _write(self, sender: Sender, events: list[tuple[bytes, bytes]], stream: AnyStreamPlan) -> None:
         """Each user's events go to one partition, by their name."""

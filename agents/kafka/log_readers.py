@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from murmurate.agents.kafka.client import Client, Place, RecordRun
+from murmurate.agents.kafka.client.reader import MOST_PATIENT_MS
 
 CROWD = 10_000
 """Records that may wait in a Task before its own reader pauses."""
@@ -30,7 +31,7 @@ async def pull(
     """Read these partitions by a reader of their own, a bounded way ahead, until cancelled, or until nothing has come
     for so long: gives where they stand then.
     """
-    async with client.reader(patient=True) as reader:
+    async with client.reader(patience_ms=MOST_PATIENT_MS) as reader:
         reader.at(starts)
         came = time.monotonic()
         while time.monotonic() - came < calm_s:
@@ -88,7 +89,7 @@ class SharedLog:
                 reading.cancel()
 
     async def _read(self, start: int) -> None:
-        async with self._client.reader(patient=True) as reader:
+        async with self._client.reader(patience_ms=MOST_PATIENT_MS) as reader:
             reader.at({self._place: start})
             while True:
                 for run in await reader.runs():

@@ -9,13 +9,17 @@ on with what is there.  A record that is no release is counted and passed over. 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Final
 
 from murmurate.agents.kafka.client import Client, Place
-from murmurate.agents.kafka.client.reader import Reader
+from murmurate.agents.kafka.client.reader import MOST_PATIENT_MS, Reader
 from murmurate.topics.codec import decode
 from murmurate.topics.errors import WireError
 from murmurate.topics.names import topic
 from murmurate.topics.release import Release
+
+POLL_MS: Final = 500
+"""How often it turns round where nothing comes: what comes is told at once."""
 
 
 class ReleaseReader:
@@ -32,11 +36,11 @@ class ReleaseReader:
 
     async def __aiter__(self) -> AsyncIterator[Release]:
         """Releases, for as long as one wants. BrokerError if the brokers refuse, or are away when it begins."""
-        async with self._client.reader() as reader:
+        async with self._client.reader(patience_ms=MOST_PATIENT_MS) as reader:
             await self._begin(reader)
             reader.at(self._next)
             while True:
-                for got in await reader.poll():
+                for got in await reader.poll(POLL_MS):
                     self._next[got.place] = got.offset + 1
                     release = self._read(got.value)
                     if release is not None:

@@ -20,12 +20,12 @@ from murmurate.agents.kafka.client import Client, Place, RecordRun, Waiting, Wri
 from murmurate.agents.kafka.errors import FencedError
 from murmurate.agents.kafka.life import LIVES, Life, Observer
 from murmurate.agents.kafka.log_readers import SharedLog
-from murmurate.agents.kafka.pending import Pending
+from murmurate.agents.kafka.pending import RUN, TURN, Pending
 from murmurate.agents.kafka.recovery import check_state, check_unread, first_marks, newest, recover
 from murmurate.agents.kafka.source_reader import SourceReader
-from murmurate.agents.kafka.state import Pointer, StateRecord, sealed, split, state_key
+from murmurate.agents.kafka.state import Pointer, StateRecord
 from murmurate.agents.kafka.task_logs import TaskLogs
-from murmurate.agents.kafka.task_state import chunk_writes, record_of
+from murmurate.agents.kafka.task_state import chunk_writes, state_writes
 from murmurate.agents.kafka.wiring import Wiring
 from murmurate.agents.stages.stage import Log, Record, Stage, TakesRuns
 from murmurate.aggregators.transitions import State
@@ -35,10 +35,6 @@ SNAPSHOT_S = 60.0
 """A large state is snapshotted after so much input, or so long after its last change."""
 MOST_WAITING = 8 << 20
 """Bytes of records that wait in a Task before it asks for no more."""
-TURN = 4 << 20
-"""Bytes folded before others get a turn."""
-RUN = 10_000
-"""Records given at once to a stage that takes runs."""
 
 
 class Task:
@@ -63,7 +59,7 @@ class Task:
         self._bytes, self._held, self._next_push = 0, False, 0  # of the pushed records that wait
         self._positions, self._came, self._began = dict[Log, int](), dict[Log, int](), dict[Log, int]()
         self._injected: deque[tuple[Log, bytes]] = deque()
-        self._news, self._stopping = asyncio.Event(), False
+        self._news, self._stopping, self._keep = asyncio.Event(), False, False  # `_keep`: the state is to be written
         self._idle, self._most = False, 1  # everything that came is committed; how many records are folded at once
         self._fresh, self._snapped = 0, 0.0  # input bytes since the last snapshot, and when that was
 
@@ -121,6 +117,12 @@ class Task:
             self._idle = False
             self._news.set()
 
+    def keep(self) -> None:
+        """Write the state down, though nothing may have been folded since the last time."""
+        if self.life is Life.LIVE:
+            self._keep, self._idle = True, False
+            self._news.set()
+
     # ---- life ----
 
     @property
@@ -147,8 +149,7 @@ class Task:
                 self._began = self._began or await first_marks(reader, wiring)
                 self.marks = dict(self._began)
         self._waiting = {log: deque() for log in wiring.inputs}
-        self._bytes, self._held, self._stopping = 0, False, False
-        self._positions, self._came = {}, {}
+        self._bytes, self._held, self._stopping, self._positions, self._came = 0, False, False, {}, {}
         if wiring.pushed is not None:
             self._next_push = self.marks[wiring.pushed]
         self.stands.to(Life.OPEN)
@@ -227,6 +228,8 @@ class Task:
         while True:
             self._idle = False
             self._fold_some(pending)
+            if self._keep:
+                pending.folded, pending.urgent, self._keep = 1, True, False
             if self._stopping:
                 if pending.folded or pending.out:
                     await self._flush(pending)
@@ -287,6 +290,7 @@ class Task:
         self._fresh += size
         pending.since = pending.since or time.monotonic()
         pending.folded += len(new)
+        pending.input += size
         pending.add(stage.drain())
 
     async def _flush(self, pending: Pending) -> None:
@@ -297,15 +301,10 @@ class Task:
         writes = [Write(wiring.place(out.log), out.value, out.key) for out in pending.out]
         if stage.large and (self._fresh >= SNAPSHOT_BYTES or (self._fresh and began - self._snapped >= SNAPSHOT_S)):
             await self._snapshot(stage, writer)
-        record, chunks = record_of(stage, wiring, self.marks, self._pointer), list[bytes]()
+        record, state = state_writes(stage, wiring, self.marks, self._pointer, self._last)
         if not stage.large:
-            record, chunks = split(record, self._last)
-        value = (record := sealed(record, stage)).dump()
-        if not stage.large:
-            self.state_bytes = len(value) + sum(map(len, chunks))
-        if record.snapshot and chunks:
-            writes += chunk_writes(wiring.state, record.snapshot.generation, chunks)
-        writes.append(Write(wiring.state, value, state_key(wiring.partition)))
+            self.state_bytes = sum(len(write.value) for write in state)
+        writes += state
         offsets = await writer.transact(writes)
         self._last = offsets[-1], record
         self._observer.flushed(self, time.monotonic() - began, tuple(pending.out))

@@ -45,42 +45,67 @@ def chart(series: NamedSeries) -> str:
     ]
     shown = [value for part in (estimate, truth) for value in part if value is not None]
     shown += [limit for pair in band if pair is not None for limit in pair]
-    low, high = (min(shown), max(shown)) if shown else (0.0, 1.0)
-    if high - low < 1e-12:
-        low, high = low - 0.5, high + 0.5
-
-    def x(at: int) -> float:
-        span = max(times[-1] - times[0], 1) if times else 1
-        return LEFT + (WIDTH - LEFT - RIGHT) * (times[at] - times[0]) / span
-
-    def y(value: float) -> float:
-        return TOP + (HEIGHT - TOP - BOTTOM) * (high - value) / (high - low)
-
-    parts = [f'<text x="{LEFT}" y="15" font-weight="600">{escape(series.title)}</text>']
-    for mark in (low, (low + high) / 2, high):
-        parts.append(_line(LEFT, y(mark), WIDTH - RIGHT, y(mark), 'opacity=".15"'))
-        parts.append(f'<text x="{LEFT - 6}" y="{y(mark) + 4:.1f}" text-anchor="end">{number(mark)}</text>')
-    if times:
-        parts.append(f'<text x="{LEFT}" y="{HEIGHT - 5}">{_when(times[0])}</text>')
-        parts.append(f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 5}" text-anchor="end">{_when(times[-1])}</text>')
-    for start, stop in _runs(band):
-        upper = [f"{x(at):.1f},{y(pair[1]):.1f}" for at in range(start, stop) if (pair := band[at]) is not None]
-        lower = [f"{x(at):.1f},{y(pair[0]):.1f}" for at in range(start, stop) if (pair := band[at]) is not None]
-        parts.append(f'<polygon points="{" ".join(upper + lower[::-1])}" fill="{BLUE}" opacity=".2"/>')
-    for values, look in (
-        (truth, 'stroke="currentColor" stroke-dasharray="4 3"'),
-        (estimate, f'stroke="{BLUE}" stroke-width="1.8"'),
-    ):
-        for start, stop in _runs(values):
-            points = [f"{x(at):.1f},{y(value):.1f}" for at in range(start, stop) if (value := values[at]) is not None]
-            points += points if len(points) == 1 else []
-            parts.append(f'<polyline points="{" ".join(points)}" fill="none" {look} stroke-linecap="round"/>')
+    field = _Field.of(times, shown)
+    parts = [
+        f'<text x="{LEFT}" y="15" font-weight="600">{escape(series.title)}</text>',
+        *field.axes(),
+        *(field.area(band, start, stop) for start, stop in _runs(band)),
+        *(field.line(truth, *run, 'stroke="currentColor" stroke-dasharray="4 3"') for run in _runs(truth)),
+        *(field.line(estimate, *run, f'stroke="{BLUE}" stroke-width="1.8"') for run in _runs(estimate)),
+    ]
     said = escape(words(series, step), quote=True)
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" style="width:100%;max-width:{WIDTH}px;height:auto" '
         f'xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{said}" fill="currentColor" '
         f'font-family="system-ui,sans-serif" font-size="11"><title>{said}</title>{"".join(parts)}</svg>'
     )
+
+
+@dataclass(frozen=True)
+class _Field:
+    """The part of the picture with the lines, and the values at its edges."""
+
+    times: Sequence[int]
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, times: Sequence[int], shown: Sequence[float]) -> _Field:
+        """A field for these instants and values."""
+        low, high = (min(shown), max(shown)) if shown else (0.0, 1.0)
+        return cls(times, low, high) if high - low >= 1e-12 else cls(times, low - 0.5, high + 0.5)
+
+    def x(self, at: int) -> float:
+        span = max(self.times[-1] - self.times[0], 1)
+        return LEFT + (WIDTH - LEFT - RIGHT) * (self.times[at] - self.times[0]) / span
+
+    def y(self, value: float) -> float:
+        part = value / 2 - self.low / 2, self.high / 2 - self.low / 2  # halves, which never overflow
+        return TOP + (HEIGHT - TOP - BOTTOM) * (1 - part[0] / part[1])
+
+    def axes(self) -> Iterator[str]:
+        """Three values on the left, two instants below."""
+        for mark in (self.low, self.low / 2 + self.high / 2, self.high):
+            yield _line(LEFT, self.y(mark), WIDTH - RIGHT, self.y(mark), 'opacity=".15"')
+            yield f'<text x="{LEFT - 6}" y="{self.y(mark) + 4:.1f}" text-anchor="end">{number(mark)}</text>'
+        if self.times:
+            yield f'<text x="{LEFT}" y="{HEIGHT - 5}">{_when(self.times[0])}</text>'
+            yield f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 5}" text-anchor="end">{_when(self.times[-1])}</text>'
+
+    def area(self, band: Sequence[tuple[float, float] | None], start: int, stop: int) -> str:
+        """What lies between the limits of a stretch."""
+        pairs = [(self.x(at), pair) for at in range(start, stop) if (pair := band[at]) is not None]
+        points = [f"{x:.1f},{self.y(pair[1]):.1f}" for x, pair in pairs]
+        points += [f"{x:.1f},{self.y(pair[0]):.1f}" for x, pair in reversed(pairs)]
+        return f'<polygon points="{" ".join(points)}" fill="{BLUE}" opacity=".25"/>'
+
+    def line(self, values: Values, start: int, stop: int, look: str) -> str:
+        """The line through a stretch; a single value is a dot."""
+        points = [
+            f"{self.x(at):.1f},{self.y(value):.1f}" for at in range(start, stop) if (value := values[at]) is not None
+        ]
+        points += points if len(points) == 1 else []
+        return f'<polyline points="{" ".join(points)}" fill="none" {look} stroke-linecap="round"/>'
 
 
 def words(series: NamedSeries, step: int = 1) -> str:

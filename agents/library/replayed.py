@@ -117,7 +117,7 @@ class ReplayResult:
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """The same in one mapping, as summary.json has it."""
+        """Errors, costs and counts in one mapping, as summary.json has it."""
         return self._outcome.summary(self.plan)
 
     @cached_property

@@ -191,7 +191,7 @@ def _one(record: object, where: str) -> Mapping[str, Any]:
 
 
 def _newest(found: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Of each period what its highest revision says, in the order in which the periods came."""
+    """What the highest revision of each period says, in the order in which the periods came."""
     best = dict[tuple[str, int], Mapping[str, Any]]()
     for said in found:
         key = said["stream"], said["t"]

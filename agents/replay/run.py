@@ -100,6 +100,7 @@ class Replay:
         self._shown: int | None = None  # of it, what the stages were shown
         self._pseudonyms: dict[bytes, bytes] = {}
         self._numbered = np.zeros((0, 16), np.uint8)
+        self._met = np.zeros(0, np.bool_)  # which of these have a pseudonym
         self._told_at = 0.0
         self._stopped = threading.Event()
         self.outcome = Outcome()
@@ -134,7 +135,7 @@ class Replay:
         outcome.seconds = time.perf_counter() - began
         outcome.over_budget = self._watch.settle()
         known = self._source.users()
-        outcome.users = len(self._pseudonyms) if known is None else known
+        outcome.users = len(self._pseudonyms) + int(self._met.sum()) if known is None else known
         outcome.refused = Counter(self._source.counts)
         outcome.refused.update(late=self._truth.refused["late"], future=self._truth.refused["future"])
         outcome.stages = dict(self._runtime.seconds)
@@ -230,6 +231,8 @@ class Replay:
     def _users(self, batch: Batch) -> np.ndarray:
         """The pseudonyms of a batch's users, each computed once."""
         if batch.ids is not None:
+            if self._source.users() is None:
+                self._meet(batch.ids)
             return self._numbered[batch.ids]
         names, known = batch.names or [], self._pseudonyms
         new = {name for name in names if name not in known}
@@ -239,6 +242,20 @@ class Replay:
         if new:
             self._watch.meet(np.frombuffer(b"".join(known[name] for name in sorted(new)), np.uint8).reshape(-1, 16))
         return found
+
+    def _meet(self, ids: np.ndarray) -> None:
+        """The pseudonyms of users who are numbered as they come, each computed once."""
+        more = int(ids.max(initial=-1)) + 1 - len(self._met)
+        if more > 0:
+            more = max(more, len(self._met))  # twice as many, so that growing costs little
+            self._met = np.concatenate((self._met, np.zeros(more, np.bool_)))
+            self._numbered = np.concatenate((self._numbered, np.zeros((more, 16), np.uint8)))
+        new = ids[~self._met[ids]]
+        if len(new):
+            new = np.unique(new)
+            self._met[new] = True
+            self._numbered[new] = found = self._pepper.pseudonyms(self._source.names(new))
+            self._watch.meet(found)
 
     def _release(self) -> bool:
         """Take over new releases, each with its truth."""

@@ -42,7 +42,9 @@ class Batch:
     names: list[bytes] | None = field(repr=False)
     """The user of each event, where the source names users; else None, and `ids` identify them."""
     ids: Ints | None = field(repr=False)
-    """The user of each event as a number from 0: int64[n]. `Source.names` gives the names of numbers."""
+    """The user of each event as a number from 0: int64[n]. `Source.names` gives the names of numbers. A source that
+    does not know its users beforehand numbers them as they come.
+    """
     times: Ints = field(repr=False)
     """The time of each event, in milliseconds since 1970: int64[n]."""
     codes: NDArray[np.uint32] = field(repr=False)
@@ -57,6 +59,10 @@ class Batch:
     """The number of lines (or array elements) read for it, including those that gave no event."""
     long: Mapping[int, Words] = field(default_factory=dict, repr=False)
     """Rows whose lists have too many items, with the words of all items: the holder of the users' key cuts them."""
+    records: list[tuple[bytes, bytes]] | None = field(default=None, repr=False)
+    """Where the source keeps them: the records, with their users, that stand in no batch before. One of them may be an
+    event of several streams.
+    """
 
     def __len__(self) -> int:
         return len(self.times)
@@ -75,6 +81,10 @@ class Source(ABC):
     """The number of periods, where it is known beforehand."""
     total_rows: int | None = None
     """The number of events, where it is known beforehand."""
+    unit: str = "line"
+    """What a record is called where one is named by its number."""
+    shared: bool = False
+    """Whether one record may be an event of several streams."""
 
     def __init__(self, plan: Plan, streams: tuple[str, ...]) -> None:
         self.plan, self.streams = plan, streams
@@ -84,6 +94,8 @@ class Source(ABC):
         """The numbers of the first lines with each fault."""
         self.cut_line: int | None = None
         """The number of the last line, where it has no line end."""
+        self.remarks: list[str] = []
+        """What else there is to say about the source as it was read, in sentences."""
         self._end: int | None = None
 
     @abstractmethod
@@ -101,6 +113,10 @@ class Source(ABC):
     def names(self, ids: Ints) -> list[bytes]:
         """The names of numbered users, which are their decimal digits."""
         return [b"%d" % user for user in ids.tolist()]
+
+    def keep_records(self) -> None:
+        """From now on batches hold their records as JSON, for whoever writes them elsewhere."""
+        raise SourceError("source: found no records; allowed: a source whose records several streams share")
 
     def fraction(self) -> float | None:
         """The part of the source that has been read, from 0 to 1; None where it is unknown."""
@@ -125,8 +141,8 @@ class Source(ABC):
             lines = ", ".join(f"{line:,}".replace(",", " ") for line in named)
             more = ", ..." if count > len(named) else ""
             cut = "; the last one has no end: it may have been cut off" if self.cut_line in named else ""
-            texts.append(f"{reason}: {count} {'line' if count == 1 else 'lines'} (line {lines}{more}{cut})")
-        return texts
+            texts.append(f"{reason}: {count} {self.unit}{'' if count == 1 else 's'} ({self.unit} {lines}{more}{cut})")
+        return texts + self.remarks
 
     def _plans(self) -> list[AnyStreamPlan]:
         return [self.plan.any_stream(name) for name in self.streams]

@@ -19,10 +19,13 @@ from murmurate.agents.kafka.errors import TopicsError
 from tests.agents.library.made import everything, ids, release, take, topic
 from tests.faults.broker import Broker
 from tests.faults.deployed import Deployed, Process
+from tests.faults.guarded import GuardedBroker
 from tests.faults.pages import blocks, run
 from tests.faults.ports import Ports
 from tests.faults.recordings import deployment, recording
+from tests.faults.test_access import enter
 from tests.faults.test_foreign_consumer import write as forged
+from tests.faults.ways import WAYS, prepare
 
 ALL = topic()
 SCREEN = ids(ALL, "screen")
@@ -55,12 +58,13 @@ def test_on_kafka_each_committed_release_comes_once_from_where_one_wants(broker:
         assert ids(ALL[:9], "screen") + await asyncio.wait_for(coming, 60) == SCREEN
         assert read.unreadable == 2
         await read.aclose()
-        for options, wanted in (
+        ways: list[tuple[dict[str, Any], list[str]]] = [
             ({"config": deployed.file}, SCREEN),
             ({"since": SCREEN[4]}, SCREEN[5:]),
             ({"since": "last"}, SCREEN[-1:]),
             ({"since": "2026-11-18T01:50:00Z"}, ids([one for one in ALL if one["t"] >= 110], "screen")),
-        ):
+        ]
+        for options, wanted in ways:
             assert await everything(mm.subscribe(url, "screen", follow=False, **options)) == wanted
         assert await everything(mm.subscribe(url, follow=False)) == ids(ALL)
         assert await everything(mm.subscribe(config=deployed.file, follow=False)) == ids(ALL)
@@ -106,6 +110,21 @@ def test_over_http_a_worker_that_is_killed_and_another_in_its_place_leave_no_gap
     deployed.feed(source, "--speed", "3x")
     assert asyncio.run(scenario(worker)) == ids(wanted, "screen")
     ports.release()
+
+
+@pytest.mark.faults
+def test_with_the_deployment_file_one_comes_in_by_its_credentials(guarded: GuardedBroker, tmp_path: Path) -> None:
+    (places := tmp_path / "places").mkdir()
+    prepare(places, guarded)
+    name, way = f"t-credentials-{secrets.token_hex(4)}", WAYS["SCRAM-SHA-256 over TLS"]
+    deployed = Deployed(tmp_path, name, guarded.bootstrap, deployment(periods=4, partitions=2))
+    deployed.create(1)
+    asyncio.run(put(deployed, ALL))
+    enter(deployed, way, guarded, places)
+    url = f"kafka://{guarded.at(way.listener)}/{name}"
+    for source in (None, url):
+        found = mm.subscribe(source, "screen", config=deployed.file, follow=False)
+        assert asyncio.run(everything(found)) == SCREEN
 
 
 DEPLOYMENT = deployment(periods=10, partitions=2)

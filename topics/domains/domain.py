@@ -86,6 +86,10 @@ class Domain(ABC):
     def value(self, row: Any, /) -> Any:
         """The value of an event with this code, or with these words."""
 
+    def encode(self, numbers: NDArray[np.float64]) -> Values | None:
+        """The codes of many finite numbers at once, where values are numbers: uint32[n]; else None."""
+        return None
+
     def rows(self, values: Iterable[Any]) -> Values:
         """The words of JSON values: uint32[n, words]. MappingError at the first one that has none."""
         codes, found = self.codes(), list[Words]()

@@ -14,7 +14,7 @@ from murmurate.agents.kafka.client.access import Access
 from murmurate.agents.kafka.client.admin import Admin
 from murmurate.agents.kafka.client.appender import Appender
 from murmurate.agents.kafka.client.member import Member, Shared
-from murmurate.agents.kafka.client.reader import Reader
+from murmurate.agents.kafka.client.reader import POLL_MS, Reader
 from murmurate.agents.kafka.client.reasons import connected
 from murmurate.agents.kafka.client.writer import Sender, Writer
 from murmurate.agents.kafka.errors import AwayError
@@ -57,11 +57,11 @@ class Client:
                     raise
                 await asyncio.sleep(AGAIN_S)
 
-    def reader(self, *, aborted: bool = False, patient: bool = False) -> Reader:
-        """A reader that belongs to no group. `aborted`: of what was never committed too, for an audit; `patient`: one
-        that follows the same logs for long.
+    def reader(self, *, aborted: bool = False, patience_ms: int = POLL_MS) -> Reader:
+        """A reader that belongs to no group. `aborted`: of what was never committed too, for an audit;
+        `patience_ms`: how long brokers hold its fetches.
         """
-        return Reader(self._common(), self.access.given(*OF_READERS), aborted=aborted, patient=patient)
+        return Reader(self._common(), self.access.given(*OF_READERS), aborted=aborted, patience_ms=patience_ms)
 
     def writer(self, identity: str) -> Writer:
         """A transactional writer: opening a second one of the same identity fences this one."""

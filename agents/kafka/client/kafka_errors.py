@@ -25,8 +25,11 @@ _AWAY = (
     kafka.NotLeaderForPartitionError, kafka.LeaderNotAvailableError, kafka.GroupCoordinatorNotAvailableError,
     kafka.NotCoordinatorForGroupError, kafka.BrokerNotAvailableError, kafka.NotEnoughReplicasError,
     kafka.NotEnoughReplicasAfterAppendError, kafka.KafkaStorageError, kafka.NoBrokersAvailable,
-    kafka.ConsumerStoppedError, kafka.ProducerClosed, asyncio.TimeoutError, ConnectionError,
+    kafka.ConsumerStoppedError, kafka.ProducerClosed, asyncio.TimeoutError, ConnectionError, kafka.UnknownError,
 )  # fmt: skip
+"""UnknownError is what brokers answer where they failed inside; one that its controller had given up answered the end
+of a transaction so, and was well seconds later.
+"""
 _REFUSED = (
     kafka.AuthenticationFailedError, kafka.TopicAuthorizationFailedError, kafka.GroupAuthorizationFailedError,
     kafka.ClusterAuthorizationFailedError, kafka.TransactionalIdAuthorizationFailed, kafka.IllegalSaslStateError,
@@ -54,6 +57,8 @@ def kafka_errors(what: str) -> Iterator[None]:
             raise RefusedError(f"{what}: refused: {_reason(error)}") from error
         raise AwayError(f"{what}: {_reason(error)}") from error
     except kafka.KafkaError as error:
+        if isinstance(error.__cause__, _AWAY):  # which ended aiokafka's sender routine
+            raise AwayError(f"{what}: {_reason(error.__cause__)}") from error
         raise BrokerError(f"{what}: {_reason(error)}") from error
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from typing import Any
 
@@ -16,9 +17,9 @@ from murmurate.agents.stages.stage import NO_VALUE
 
 FETCH_BYTES = 4 << 20
 POLL_MS = 100
-PATIENT_MS = 500
+PATIENT_MS, MOST_PATIENT_MS = 500, 2000
 """How long brokers hold a fetch of a reader that only follows logs: what comes is told at once, so nothing waits for
-that, but a reader that turns to other partitions does.
+that, but a reader that turns to other partitions does. The second is for those that never turn.
 """
 
 
@@ -29,14 +30,14 @@ class Reader:
 
     def __init__(
         self, common: Mapping[str, Any], given: Mapping[str, Any] = NONE, *, aborted: bool = False,
-        patient: bool = False,
+        patience_ms: int = POLL_MS,
     ) -> None:  # fmt: skip
         isolation = "read_uncommitted" if aborted else "read_committed"
         usual: dict[str, Any] = {
-            "fetch_max_wait_ms": PATIENT_MS if patient else POLL_MS, "max_partition_fetch_bytes": FETCH_BYTES,
+            "fetch_max_wait_ms": patience_ms, "max_partition_fetch_bytes": FETCH_BYTES,
             "fetch_max_bytes": 4 * FETCH_BYTES,
         }  # fmt: skip
-        self._common = common
+        self._common, self._patience_ms = common, patience_ms
         self._consumer = AIOKafkaConsumer(
             **common, isolation_level=isolation, auto_offset_reset="none", enable_auto_commit=False,
             **{**usual, **given},
@@ -73,8 +74,10 @@ class Reader:
         return got
 
     async def runs(self) -> list[RecordRun]:
-        """Records without what a stage has no use for: there may be many small ones."""
-        found = await self._next(POLL_MS, None)
+        """Records without what a stage has no use for: there may be many small ones. None where only the position has
+        moved, past the end of a transaction, and while nothing comes.
+        """
+        found = await self._next(0, None) or await self._come(self._patience_ms)
         return [
             RecordRun(
                 Place(at.topic, at.partition), [(r.offset, NO_VALUE if r.value is None else r.value) for r in records]
@@ -86,6 +89,29 @@ class Reader:
     async def _next(self, timeout_ms: int, most: int | None) -> Mapping[TopicPartition, Sequence[Any]]:
         with kafka_errors("reading"):
             return await self._consumer.getmany(timeout_ms=timeout_ms, max_records=most)
+
+    async def _come(self, timeout_ms: int) -> Mapping[TopicPartition, Sequence[Any]]:
+        """What the next answer of a broker holds, which may be no record; nothing after the timeout. `getmany` goes on
+        waiting where an answer moves the position alone, and whoever waits for that position would wait with it.
+        """
+        waiter = self._fetcher._create_fetch_waiter()
+        with kafka_errors("reading"):
+            try:
+                async with asyncio.timeout(timeout_ms / 1000):
+                    await waiter
+            except TimeoutError:
+                return {}
+        return await self._next(0, None)
+
+    @property
+    def _fetcher(self) -> Any:
+        return self._consumer._fetcher
+
+    def wake(self) -> None:
+        """Let `runs` return now, with what there is."""
+        for waiter in list(self._fetcher._fetch_waiters):
+            if not waiter.done():
+                waiter.set_result(None)
 
     async def position(self, place: Place) -> int:
         """The offset of the next record: records that were aborted or compacted away lie behind it too."""
@@ -109,13 +135,28 @@ class Reader:
             end = await self._consumer.end_offsets(wanted)
         return {Place(at.topic, at.partition): (first[at], end[at]) for at in wanted}
 
+    async def ends(self, places: Collection[Place]) -> dict[Place, int]:
+        """Where these partitions end, as in `bounds`."""
+        wanted = [TopicPartition(*place) for place in places]
+        if not wanted:
+            return {}
+        with kafka_errors(f"ends of {', '.join(sorted({place.topic for place in places}))}"):
+            end = await self._consumer.end_offsets(wanted)
+        return {Place(at.topic, at.partition): end[at] for at in wanted}
+
     async def between(self, place: Place, start: int, stop: int) -> AsyncIterator[Got]:
-        """The records from `start` to before `stop`."""
+        """The records from `start` to before `stop`. A reader that is kept fetches nothing after them, until it is told
+        what to read next.
+        """
         if start >= stop:
             return
         self.at({place: start})
         while await self.position(place) < stop:
             for got in await self.poll():
                 if got.offset >= stop:
-                    return
+                    break
                 yield got
+            else:
+                continue
+            break
+        self._consumer.pause(TopicPartition(*place))

@@ -14,7 +14,7 @@ import aiokafka.producer.message_accumulator as _accumulator
 import aiokafka.producer.sender as _sender
 from aiokafka import AIOKafkaProducer
 from aiokafka import errors as kafka
-from aiokafka.client import ConnectionGroup, CoordinationType
+from aiokafka.client import CoordinationType
 from aiokafka.protocol.transaction import EndTxnRequest
 
 from murmurate.agents.kafka.client.kafka_errors import close_within, kafka_errors
@@ -51,6 +51,21 @@ SAFE_MS = 120_000
 """How long a record without a transaction is tried again, in order and once, while brokers are away."""
 
 
+def _share_connections(client: Any) -> None:
+    """One connection to each broker. aiokafka has a second one to the broker that coordinates transactions; steps of a
+    transaction wait for each other either way.
+    """
+    ready, send = client.ready, client.send
+
+    async def ready_by_one(node: int, *, group: object = None) -> bool:
+        return bool(await ready(node))
+
+    async def send_by_one(node: int, request: Any, *, group: object = None) -> Any:
+        return await send(node, request)
+
+    client.ready, client.send = ready_by_one, send_by_one
+
+
 class Writer:
     """One transactional id. After any failure it must be thrown away."""
 
@@ -61,6 +76,7 @@ class Writer:
             **self._common, transactional_id=identity, linger_ms=0, retry_backoff_ms=10, max_batch_size=BATCH_BYTES,
             max_request_size=8 * BATCH_BYTES,
         )  # fmt: skip
+        _share_connections(self._producer.client)
 
     async def open(self) -> None:
         """Fence every earlier holder of the identity and end what it left open."""
@@ -79,7 +95,7 @@ class Writer:
                 transactional_id=self.identity, producer_id=known.producer_id, producer_epoch=known.producer_epoch,
                 transaction_result=False,
             )  # fmt: skip
-            told = await self._producer.client.send(node, asked, group=ConnectionGroup.COORDINATION)
+            told = await self._producer.client.send(node, asked)
         if told.error_code in FENCED_CODES:
             raise FencedError(f"writer {self.identity}: another instance has taken over")
         known_here = bool(told.error_code != kafka.InvalidProducerIdMapping.errno)

@@ -22,7 +22,7 @@ class Log:
     def __init__(self) -> None:
         self.size, self.opened, self.broken = 0, 0, False
 
-    def reader(self, *, patient: bool = False) -> Reader:
+    def reader(self, *, patience_ms: int = 0) -> Reader:
         return Reader(self)
 
 

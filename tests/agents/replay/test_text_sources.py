@@ -203,7 +203,7 @@ def test_no_event_of_a_sparse_sorted_source_is_late_or_from_the_future(tmp_path:
         assert np.all(np.diff(batch.times) >= 0)
 
 
-@pytest.mark.parametrize("text", ["clicks.parquet", "synthetic:cos", "synthetic:lns,n=-1", "synthetic:lns,n=0"])
+@pytest.mark.parametrize("text", ["clicks.xlsx", "synthetic:cos", "synthetic:lns,n=-1", "synthetic:lns,n=0"])
 def test_a_source_of_no_known_kind_says_which_there_are(text: str) -> None:
     with pytest.raises(UsageError, match="allowed: "):
         open_source(text, plan())
