@@ -141,6 +141,8 @@ def defined(dotted: str) -> bool:
     first, *rest = dotted.split(".")
     if first == "mm":  # as docs/PYTHON.md imports it
         return rest[0] in murmurate.__all__
+    if first == "murmurate" and len(rest) == 1 and rest[0] in murmurate.__all__:
+        return True
     if first == "murmurate":
         places = [ROOT.joinpath("front", *rest), ROOT.joinpath(*rest)]
         return any(place.is_dir() or place.with_suffix(".py").is_file() for place in places) or rest[-1] in members()
