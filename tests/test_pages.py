@@ -154,3 +154,11 @@ def test_a_block_that_nobody_marked_is_seen() -> None:
     assert bare.kind not in (*RUN, *SHOWN)
     typed = Block("README.md", 1, "console", (), "$ cat > a <<'END'\n$ b\nEND\n$ murmurate check\nok\n", None, None)
     assert typed.commands == ["cat > a <<'END'\n$ b\nEND", "murmurate check"]
+
+
+def test_no_command_hides_in_an_indented_block() -> None:
+    for page in PAGES:
+        prose = re.sub(
+            r"^ *```.*?^ *```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+        )
+        assert re.findall(r"^    (?:\$|make|murmurate|python|pip) .*", prose, re.MULTILINE) == [], page
