@@ -143,7 +143,7 @@ class UserNumbers(dict[bytes, int]):
 
 
 def plain_column(column: pa.Array) -> pa.Array:
-    """The same values in one of Arrow's basic layouts."""
+    """A column with the values of this one, in one of Arrow's basic layouts."""
     found = column.type
     if isinstance(column, pa.ExtensionArray):
         column, found = column.storage, column.type.storage_type
