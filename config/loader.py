@@ -52,7 +52,7 @@ def load(path: Path | str = FILE, environ: Mapping[str, str] | None = None) -> D
         found = "something that is no file" if path.exists() else "no such file"
         raise ConfigError([Mistake("", found, _A_FILE, where=str(path))])
     mistake = Mistake("", "", "TOML in UTF-8", where=str(path))
-    content = b""
+    content, text = b"", ""
     try:
         content = path.read_bytes()
         text = content.decode()
