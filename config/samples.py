@@ -48,7 +48,7 @@ class Sample:
         return range(self.minutes * 2 // 5, self.minutes * 2 // 3)
 
     def ending(self, now_ms: int, made: Plan) -> Sample:
-        """The same, with the newest whole periods of every stream of a plan that are over by now."""
+        """A sample like this one, with the newest whole periods of every stream of a plan that are over by now."""
         together = lcm(MINUTE_MS, *(stream.every_ms for stream in made.everything))
         return replace(self, start_ms=now_ms // together * together - self.minutes * MINUTE_MS)
 

@@ -46,9 +46,17 @@ def recorded_run(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def as_shown(run: Path) -> list[str]:
+    """The command of docs/PAGE.md, with this run and a free port."""
+    page = Path(__file__).parents[2].joinpath("docs", "PAGE.md").read_text(encoding="utf-8")
+    found = re.search(r"^\$ murmurate (serve run --port 8000)$", page, re.MULTILINE)
+    assert found
+    return [{"run": str(run), "8000": "0"}.get(word, word) for word in found[1].split()]
+
+
 def test_a_run_is_served_until_it_is_told_to_end_and_answers_questions(run: Path) -> None:
     serving = subprocess.Popen(
-        [sys.executable, "-m", "murmurate", "serve", str(run), "--port", "0"],
+        [sys.executable, "-m", "murmurate", *as_shown(run)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=CLEAN | {"PYTHONUNBUFFERED": "1"},
     )  # fmt: skip
     try:
