@@ -13,14 +13,21 @@ test audit faults soak: export PYTHONDONTWRITEBYTECODE :=
 help:                   ## what there is
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-.venv/ready: pyproject.toml constraints.txt
+# What running needs: a third of what working on it needs. Python 3.11 puts a setuptools into it that nothing imports.
+.venv/demo: pyproject.toml constraints.txt
 	@test -n "$(PY)" || { echo "Python 3.11, 3.12 or 3.13 is needed; found none on the path (or say: make PY=/path/to/python)"; exit 1; }
 	$(PY) -m venv --clear .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip --constraint constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	$(BIN)/python -m pip uninstall --quiet --yes setuptools 2>&1 | grep -v "not installed" || true
+	touch $@
+
+# Whatever a command of a clone may need: tests, types, notebooks.
+.venv/ready: .venv/demo
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-demo: .venv/ready       ## a recorded day, released privately, with a live page; ARGS=--once ends by itself
+demo: $(or $(wildcard .venv/ready),.venv/demo)  ## a recorded day, released privately, with a live page; ARGS=--once ends by itself
 	$(BIN)/murmurate demo $(ARGS)
 
 broker: .venv/ready     ## a real Kafka broker to try things on, until Ctrl-C; ARGS="--port 9092 --version 4.2.0"
@@ -52,6 +59,6 @@ bench: .venv/ready      ## speed beside other libraries, in one run
 	sh benchmarks/run.sh $(ARGS)
 
 wheel: .venv/ready      ## build the wheel into dist/
-	rm -rf build/lib dist        # setuptools would put deleted modules into the wheel
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	rm -rf dist
+	$(BIN)/python tools/wheel.py dist
 	@ls dist

@@ -17,8 +17,8 @@ from murmurate.errors import MurmurateError, UsageError
 class Mistake:
     """One mistake, which is one line.
 
-    >>> print(Mistake("privacy.epsilon", "-1", "a number from 0.000001 to 20", where="murmurate.toml"))
-    murmurate.toml: privacy.epsilon: found -1; allowed: a number from 0.000001 to 20
+    >>> print(Mistake("privacy.epsilon", "-1", "a number from 0.000001 to 20", where="murmurate.toml", line=8))
+    murmurate.toml, line 8: privacy.epsilon: found -1; allowed: a number from 0.000001 to 20
     """
 
     key: str
@@ -27,22 +27,32 @@ class Mistake:
     allowed: str
     where: str = ""
     """The file, or the environment."""
+    line: int | None = None
+    """The line of the file on which the key stands, or the table that lacks it; None where neither is written."""
+    variable: str = ""
+    """The variable that sets the key, and what of the key lies inside its value; empty for a key of the file."""
+    near: str = ""
+    """The right key, or the right variable, that an unknown one is like; empty where none is."""
 
-    def below(self, *steps: str, where: str) -> Mistake:
+    def below(self, *steps: str) -> Mistake:
         """The mistake, seen from the top of the file."""
-        return replace(self, key=".".join((*steps, self.key) if self.key else steps), where=where)
+        return replace(self, key=".".join((*steps, self.key) if self.key else steps))
 
     def __str__(self) -> str:
-        place = [part for part in (self.where, self.key) if part]
-        return ": ".join((*place, f"found {self.found}; allowed: {self.allowed}"))
+        place = f"{self.where}, line {self.line}" if self.line is not None else self.where
+        meant = f"; did you mean {self.near}?" if self.near else ""
+        parts = [part for part in (place, self.variable or self.key) if part]
+        return ": ".join((*parts, f"found {self.found}; allowed: {self.allowed}{meant}"))
 
 
 class ConfigError(UsageError, ValueError):
-    """The deployment file, its environment or its secrets cannot be used. A line for each mistake."""
+    """The deployment file, its environment or its secrets cannot be used. A line for each mistake, and one of advice
+    where there is any.
+    """
 
-    def __init__(self, mistakes: Iterable[Mistake]) -> None:
+    def __init__(self, mistakes: Iterable[Mistake], advice: str = "") -> None:
         self.mistakes = tuple(mistakes)
-        super().__init__("\n".join(map(str, self.mistakes)))
+        super().__init__("\n".join((*map(str, self.mistakes), *filter(None, (advice,)))))
 
 
 class InTheWayError(MurmurateError):

@@ -257,7 +257,7 @@ def _inside(key: str, kind: Duration | WholeNumber, found: Any) -> int:
     try:
         return kind.read(found)
     except NotAllowedError as error:
-        raise NotAllowedError(*(mistake.below(key, where="") for mistake in error.mistakes)) from None
+        raise NotAllowedError(*(mistake.below(key) for mistake in error.mistakes)) from None
     except ValueError:
         raise NotAllowedError(Mistake(key, seen(found), kind.allowed)) from None
 

@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Example deployments and events that fit them: what `murmurate init` writes.
 
-Contract: the same plan gives the same bytes, by a fixed formula (SHA-256 of user and step; no chance).  800 users over
-half an hour, in order of time: some minutes are quiet, and in the middle one value becomes popular, so that there is
-something to see.  Users who tell changes through horizons set out and arrive once in each.  Not here: writing files
-(agents/cli/init.py), the bundled recording of the demo.
+Contract: the same plan and size give the same bytes, by a fixed formula (SHA-256 of user and step; no chance), in order
+of time: in the middle one value becomes popular, so that there is something to see.  Users who tell changes through
+horizons set out and arrive once in each.  `SMALL` is for tests and what compares bytes; `first` has users enough that
+the first chart of a newcomer is a good one.  Not here: writing files (agents/cli/init.py), the recording of the demo.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from importlib.resources import files
 from itertools import product
+from math import lcm
 from typing import Any, Final
 
 import orjson
@@ -22,15 +26,40 @@ from murmurate.aggregators.methods.registry import HORIZON_METHODS
 from murmurate.config.plan import AnyStreamPlan, Plan, StreamPlan
 from murmurate.topics.pointers import tokens
 
-USERS: Final = 800
-MINUTES: Final = 30
-START_MS: Final = 1_794_992_400_000
-"""2026-11-18T09:00:00Z, a Wednesday."""
 GROUPS: Final = 40
 """How many groups of a journey's users arrive together in a horizon."""
-_MINUTE_MS: Final = 60_000
-_ONE_IN: Final = 5  # minutes between two events of one user, on average
-_PEAK: Final = range(12, 20)
+MINUTE_MS: Final = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """How large a sample of events is, and when it begins."""
+
+    users: int = 800
+    minutes: int = 30
+    one_in: int = 5
+    """Minutes between two events of one user, on average."""
+    start_ms: int = 1_794_992_400_000
+    """2026-11-18T09:00:00Z, a Wednesday."""
+
+    @property
+    def peak(self) -> range:
+        """The minutes in which one value is popular: from two fifths of all to two thirds."""
+        return range(self.minutes * 2 // 5, self.minutes * 2 // 3)
+
+    def ending(self, now_ms: int, made: Plan) -> Sample:
+        """A sample like this one, with the newest whole periods of every stream of a plan that are over by now."""
+        together = lcm(MINUTE_MS, *(stream.every_ms for stream in made.everything))
+        return replace(self, start_ms=now_ms // together * together - self.minutes * MINUTE_MS)
+
+
+SMALL: Final = Sample()
+_FIRST: Final = Sample(users=8_000, minutes=60, one_in=3)
+
+
+def first(made: Plan) -> Sample:
+    """The sample of a newcomer to a plan; changes through horizons are told in many short periods, so fewer of them."""
+    return SMALL if any(map(_tells_changes, made.everything)) else _FIRST
 
 
 def names() -> tuple[str, ...]:
@@ -39,63 +68,78 @@ def names() -> tuple[str, ...]:
     return tuple(sorted(found.name.removesuffix(".toml") for found in folder.iterdir() if found.name.endswith(".toml")))
 
 
-def example(name: str) -> str:
-    """The text of an example's murmurate.toml."""
-    return files("murmurate.config").joinpath("examples", f"{name}.toml").read_text(encoding="utf-8")
+def example(kind: str, name: str | None = None) -> str:
+    """The text of an example's murmurate.toml, of a deployment of this name or of its own."""
+    text = files("murmurate.config").joinpath("examples", f"{kind}.toml").read_text(encoding="utf-8")
+    if name is None:
+        return text
+    first = re.search(r'^name = "([^"]+)"( *)', text, re.MULTILINE)
+    assert first  # noqa: S101 - each example has a name
+    spaces = " " * max(len(first[2]) + len(first[1]) - len(name), 2 if first[2] else 0)
+    text = text.replace(first[0], f'name = "{name}"{spaces}', 1)
+    return re.sub(rf"\b{re.escape(first[1])}(?=\.(releases|events)\b)", name, text)
 
 
-def events(made: Plan) -> Iterator[bytes]:
-    """JSON lines of events, in order of time: a few thousand for each stream of a plan, from the same users."""
-    rows = [row for place, one in enumerate(made.everything) if _tells_changes(one) for row in _journeys(one, place)]
-    for place, minute, user in product(range(len(made.everything)), range(MINUTES), range(USERS)):
-        stream = made.everything[place]
+def events(made: Plan, size: Sample = SMALL) -> Iterator[bytes]:
+    """JSON lines of events, in order of time, for each stream of a plan, from the same users."""
+    streams = list(enumerate(made.everything))
+    rows = [row for place, one in streams if _tells_changes(one) for row in _journeys(one, place, size)]
+    for (place, stream), minute, user in product(streams, range(size.minutes), range(size.users)):
         if _tells_changes(stream):
             continue
         mark = hashlib.sha256(b"%d %d %d" % (user, minute, place)).digest()
         introduces = not minute and isinstance(stream, StreamPlan)  # the first minute, everybody who may be asked
-        if mark[0] % _ONE_IN and not introduces:
+        if mark[0] % size.one_in and not introduces:
             continue
-        time_ms = START_MS + minute * _MINUTE_MS + int.from_bytes(mark[1:5], "little") % _MINUTE_MS
-        value = stream.measure.example(int.from_bytes(mark[5:9], "little") % 100, peak=minute in _PEAK)
+        time_ms = size.start_ms + minute * MINUTE_MS + int.from_bytes(mark[1:5], "little") % MINUTE_MS
+        value = stream.measure.example(int.from_bytes(mark[5:9], "little") % 100, peak=minute in size.peak)
         rows.append((time_ms, user, place, value))
+    layouts = [_layout(stream) for stream in made.everything]
     for time_ms, user, place, value in sorted(rows, key=lambda row: row[:3]):
-        stream = made.everything[place]
-        yield orjson.dumps(_event(stream, f"u-{user}", time_ms, value)) + b"\n"
+        texts = {"stream": made.everything[place].name, "user": f"u-{user}", "time": _instant(time_ms), "value": value}
+        yield orjson.dumps(_event(layouts[place], texts)) + b"\n"
 
 
 def _tells_changes(stream: AnyStreamPlan) -> bool:
     return isinstance(stream, StreamPlan) and stream.method.name in HORIZON_METHODS
 
 
-def _journeys(stream: AnyStreamPlan, place: int) -> Iterator[tuple[int, int, int, Any]]:
+def _journeys(stream: AnyStreamPlan, place: int, size: Sample) -> Iterator[tuple[int, int, int, Any]]:
     """Everybody sets out when a horizon begins, and arrives once in it, one of GROUPS together."""
     assert isinstance(stream, StreamPlan)  # noqa: S101 - it tells changes
     horizon, (before, after) = int(stream.method.horizon or 1), stream.measure.journey()
-    for first in range(0, MINUTES * _MINUTE_MS // stream.every_ms, horizon):
-        for user in range(USERS):
-            mark = hashlib.sha256(b"%d %d" % (first, user * GROUPS // USERS)).digest()
+    periods = size.minutes * MINUTE_MS // stream.every_ms
+    for first in range(0, periods, horizon):
+        for user in range(size.users):
+            mark = hashlib.sha256(b"%d %d" % (first, user * GROUPS // size.users)).digest()
             arrival = first + 1 + int.from_bytes(mark[:4], "little") % (horizon - 1)
             for period, value in ((first, before), (arrival, after)):
-                if period < MINUTES * _MINUTE_MS // stream.every_ms:
-                    yield START_MS + period * stream.every_ms + user % stream.every_ms, user, place, value
+                if period < periods:
+                    yield size.start_ms + period * stream.every_ms + user % stream.every_ms, user, place, value
 
 
-def _event(stream: AnyStreamPlan, user: str, time_ms: int, value: Any) -> dict[str, Any]:
-    """The document in which every pointer leads to what it names."""
+def _layout(stream: AnyStreamPlan) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What an event of a stream says, each with the names of the tables that lead to it."""
     fields = stream.fields
-    instant = datetime.fromtimestamp(time_ms // 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S") + f".{time_ms % 1000:03d}Z"
+    pointers = {"stream": fields.stream, "user": fields.user, "time": fields.time or "/time", "value": fields.value}
+    return tuple((said, tuple(tokens(pointer))) for said, pointer in pointers.items() if pointer is not None)
+
+
+@lru_cache(maxsize=64)
+def _second(second: int) -> str:
+    return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def _instant(time_ms: int) -> str:
+    return f"{_second(time_ms // 1000)}.{time_ms % 1000:03d}Z"
+
+
+def _event(layout: tuple[tuple[str, tuple[str, ...]], ...], said: dict[str, Any]) -> dict[str, Any]:
+    """The document in which every pointer leads to what it names."""
     event: dict[str, Any] = {}
-    for pointer, content in (
-        (fields.stream, stream.name),
-        (fields.user, user),
-        (fields.time or "/time", instant),
-        (fields.value, value),
-    ):
-        if pointer is None:
-            continue
-        *path, last = tokens(pointer)
+    for what, (*path, last) in layout:
         table = event
         for step in path:
             table = table.setdefault(step, {})
-        table[last] = content
+        table[last] = said[what]
     return event

@@ -34,6 +34,8 @@ FROZEN: Final[tuple[SecretName, ...]] = ("pepper", "slots", "split")
 """The secrets on which the ledger rests: their fingerprints are frozen facts."""
 SECRET_BYTES: Final = 32
 _FORM: Final = "64 hexadecimal digits and a line end, as `openssl rand -hex 32` prints them"
+_LACKING: Final = ("nothing", "no such file", "no such environment variable")
+_ADVICE: Final = "`murmurate keys new secrets/` makes secrets, and prints the lines for the deployment file"
 _MOST: Final = 4096  # of a file that is read at all
 
 
@@ -71,7 +73,8 @@ def _load(deployment: Deployment, names: Iterable[SecretName], environ: Mapping[
         except _Unusable as unusable:
             mistakes.append(Mistake(key, *unusable.args))
     if mistakes:
-        raise ConfigError(mistakes)
+        lacking = any(mistake.found in _LACKING for mistake in mistakes)
+        raise ConfigError(mistakes, _ADVICE if lacking else "")
     return found
 
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's examples are true: its Python runs as a doctest, its commands exist."""
+"""The README's commands are there: its targets and verbs exist (what it shows is run by test_pages.py)."""
 
-import doctest
 import re
 from pathlib import Path
 
@@ -11,12 +10,6 @@ from murmurate.agents.cli.main import command
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def test_the_readme_example_runs() -> None:
-    result = doctest.testfile(str(ROOT / "README.md"), module_relative=False)
-    assert result.attempted >= 10
-    assert result.failed == 0
 
 
 def test_every_make_target_in_the_readme_exists() -> None:

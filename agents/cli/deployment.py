@@ -9,17 +9,18 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
-from murmurate.agents.kafka.client import Client
-from murmurate.agents.kafka.client.access import access
 from murmurate.config.errors import ConfigError
 from murmurate.config.loader import FILE, load
 from murmurate.config.plan import Plan
 from murmurate.config.planning import plan as planned
 from murmurate.config.settings import Deployment
+
+if TYPE_CHECKING:
+    from murmurate.agents.kafka.client import Client
 
 MISTAKES = 2
 _T = TypeVar("_T")
@@ -44,6 +45,9 @@ def config_option(command: _Command) -> _Command:
 
 def opened(config: Path) -> Opened:
     """The deployment of a file; exit 2 with a line for each mistake in it. Nobody is contacted yet."""
+    from murmurate.agents.kafka.client import Client  # here, so that verbs without brokers load no Kafka
+    from murmurate.agents.kafka.client.access import access
+
     try:
         deployment = load(config)
         return Opened(deployment, planned(deployment), Client(access(deployment)))

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import click
+import orjson
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
@@ -55,7 +56,10 @@ class Speed(click.ParamType):
 @format_option
 @click.option("--again", is_flag=True, help="Feed it although periods of it were fed before: what is late is refused.")
 @config_option
-def command(source: str, stream: str | None, speed: float | None, form: str | None, again: bool, config: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+def command(
+    source: str, stream: str | None, speed: float | None, form: str | None, again: bool, config: Path, as_json: bool
+) -> None:
     """Write the recording SOURCE to its source topic, as `replay` reads it, for workers whose clock is the feed's."""
     this = opened(config)
     if this.deployment.time.clock != "feed":
@@ -64,14 +68,14 @@ def command(source: str, stream: str | None, speed: float | None, form: str | No
             "feed into one of another name"
         )
     opened_source = open_source(source, this.plan, stream, form)
-    sys.exit(run(_feed(this, opened_source, speed, again=again)))
+    sys.exit(run(_feed(this, opened_source, speed, again=again, as_json=as_json)))
 
 
-async def _feed(this: Opened, source: Source, speed: float | None, *, again: bool) -> int:
+async def _feed(this: Opened, source: Source, speed: float | None, *, again: bool, as_json: bool) -> int:
     console = Console(stderr=True)
     bar = Progress(
         BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[said]}"), console=console,
-        disable=not console.is_terminal, transient=True,
+        disable=as_json or not console.is_terminal, transient=True,
     )  # fmt: skip
     shown = bar.add_task("", total=1.0, said="")
 
@@ -89,6 +93,13 @@ async def _feed(this: Opened, source: Source, speed: float | None, *, again: boo
     with bar, contextlib.suppress(asyncio.CancelledError):
         await feeding
     fed = feeder.fed
+    if as_json:
+        complaints = list(source.complaint_lines())
+        click.echo(orjson.dumps({
+            "ok": not feeding.cancelled(), "events": fed.events, "seconds": round(fed.seconds, 3),
+            "complaints": complaints,
+        }))  # fmt: skip
+        return INTERRUPTED if feeding.cancelled() else 0
     rate = grouped(round(fed.events / max(fed.seconds, 1e-9)))
     click.echo(f"fed {grouped(fed.events)} events in {fed.seconds:.1f} s ({rate} a second)")
     for line in source.complaint_lines():

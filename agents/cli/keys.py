@@ -114,7 +114,8 @@ def fingerprint(zones: Sequence[Zone], config: Path, as_json: bool) -> None:
 @command.command("rotate")
 @click.argument("name", type=click.Choice(NAMES))
 @config_option
-def rotate(name: SecretName, config: Path) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+def rotate(name: SecretName, config: Path, as_json: bool) -> None:
     """Write a new secret beside the old one, where it may change; say why it may not, and exit 1, where not."""
     deployment = _deployment(config)
     if name != ROTATED:
@@ -130,7 +131,11 @@ def rotate(name: SecretName, config: Path) -> None:
     path = Path(f"{place.file}.new")
     secret = generate([name])
     _write({path: f"{secret[name].hex()}\n"})
-    click.echo(f"  {path}  {fingerprints(secret, deployment.name)[name]}, was {old}")
+    new = fingerprints(secret, deployment.name)[name]
+    if as_json:
+        click.echo(orjson.dumps({"ok": True, "file": str(path), "fingerprint": new, "was": old}))
+        return
+    click.echo(f"  {path}  {new}, was {old}")
     click.echo(f"next: mv {path} {place.file}, then `murmurate topics create` where it can be read (elsewhere with")
     click.echo("--fingerprints), so that all workers compare the new one; then restart the mixing workers")
 

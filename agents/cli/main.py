@@ -3,11 +3,12 @@
 
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from murmurate import __version__
-from murmurate.errors import MurmurateError, UsageError
+from murmurate.agents.cli.ending import exit_code, unread_by_name
 
 VERBS = {
     "demo": "watch a recorded day being released privately, with a live page",
@@ -53,6 +54,23 @@ class Verbs(click.Group):
             raise TypeError(f"murmurate.agents.cli.{cmd_name}: `command` is no click command")
         return command
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """What is asked for; `--help` and `--version` print here."""
+        with unread_by_name():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb."""
+        with unread_by_name():
+            return super().invoke(ctx)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The verbs that begin so, without importing any of them; then the options."""
+        verbs = [CompletionItem(name, help=said) for name, said in VERBS.items() if name.startswith(incomplete)]
+        return verbs + click.Command.shell_complete(self, ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """A line a verb, without importing any of them."""
         with formatter.section("Verbs"):
@@ -60,23 +78,13 @@ class Verbs(click.Group):
 
 
 @click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="murmurate")
+@click.version_option(package_name="murmurate", prog_name="murmurate")
 def command() -> None:
     """Live statistics from Kafka streams, private by construction."""
 
 
 def main() -> None:
-    """Run a verb. Exit: 0 fine, 1 failed, 2 config or usage, 3 broker, 4 an audit found something."""
-    try:
-        command(prog_name="murmurate")
-    except MurmurateError as error:
-        click.echo(f"murmurate: {error}", err=True)
-        sys.exit(_exit_code(error))
-
-
-def _exit_code(error: MurmurateError) -> int:
-    """By the kind of error; the module that knows brokers is not loaded for verbs that do not."""
-    if isinstance(error, UsageError):
-        return 2
-    errors = sys.modules.get("murmurate.agents.kafka.errors")
-    return 3 if errors is not None and isinstance(error, errors.BrokerError) else 1
+    """Run a verb. Exit: 0 fine, 1 failed, 2 config or usage, 3 broker, 4 an audit found something; ending.py has the
+    others.
+    """
+    sys.exit(exit_code(lambda: command.main(prog_name="murmurate", standalone_mode=False)))

@@ -17,8 +17,6 @@ import click
 import orjson
 
 from murmurate.agents.cli.deployment import Opened, config_option, opened, run
-from murmurate.agents.kafka.client import Place
-from murmurate.agents.kafka.collect import span
 from murmurate.agents.queries import index_of
 from murmurate.aggregators.queries import QueryRefusedError, ReleaseIndex, answer, parse
 from murmurate.aggregators.queries.answers import MAX_USERS
@@ -65,6 +63,9 @@ def command(question: str, config: Path, source: str | None, users: int | None, 
 
 async def on_kafka(this: Opened, stream: str) -> ReleaseIndex:
     """The releases of a stream, from the first to the newest. What is no release is passed over, as `watch` does."""
+    from murmurate.agents.kafka.client import Place  # here, so that a question to a file loads no Kafka
+    from murmurate.agents.kafka.collect import span
+
     names = [each.name for each in this.plan.everything]
     if stream not in names:
         raise QueryRefusedError(f"query: found stream {stream!r}; allowed: {', '.join(names)}")

@@ -79,11 +79,7 @@ def command(
     Exit 1: nothing in it could be used. Ctrl-C ends it with what is done so far. A stream whose rounds have too few
     reports for a release is named, beforehand where the source says how many users there are.
     """
-    try:
-        plan = planned(load(config))
-    except ConfigError as error:  # a line for each mistake, as `check` prints them
-        click.echo(str(error), err=True)
-        sys.exit(MISTAKES)
+    plan = _planned(config)
     opened = open_source(source, plan, stream, form)
     if out is not None:
         make_folder(out)
@@ -113,6 +109,15 @@ def command(
         sys.exit(INTERRUPTED)
 
 
+def _planned(config: Path) -> Plan:
+    """The plan of a deployment file; its mistakes, a line for each as `check` prints them, end the process."""
+    try:
+        return planned(load(config))
+    except ConfigError as error:
+        click.echo(str(error), err=True)
+        sys.exit(MISTAKES)
+
+
 def _keys(deployment: str, *, repeatable: bool) -> Keys:
     """Fresh keys, or known ones."""
     return keys(known_secrets(deployment) if repeatable else generate(NAMES), deployment)
@@ -135,7 +140,10 @@ def _write_whole(replay: Replay, plan: Plan, folder: Path | None) -> None:
 def show_outcome(plan: Plan, source: Source, outcome: Outcome) -> None:
     """The table at the end, and what was wrong with the source."""
     score = outcome.score(plan)
-    Console(width=WIDTH).print(table(score))
+    console = Console(width=WIDTH)
+    with console.capture() as shown:  # printed by click, since rich ends with another code where nobody reads it
+        console.print(table(score))
+    click.echo(shown.get(), nl=False)
     click.echo(click.wrap_text(LEGEND, WIDTH, subsequent_indent="  "))
     for line in claims(score, serve_all=plan.split == "budget"):
         click.echo(click.wrap_text(line, WIDTH, subsequent_indent="  "))

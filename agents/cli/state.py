@@ -102,14 +102,18 @@ def _wrapped(text: str, lead: str) -> list[str]:
 @config_option
 @click.option("--stage", type=click.Choice(list(TABLE)), required=True)
 @click.option("--partition", type=click.IntRange(0), required=True, help="Of the state topic, as `inspect` shows it.")
-def again(config: Path, stage: str, partition: int) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+def again(config: Path, stage: str, partition: int, as_json: bool) -> None:
     """Write the last state that the stage itself wrote once more, behind what somebody else wrote. Needs the secrets of
     the stage's zone, and that no worker runs the stage meanwhile: one that does is ended. Nothing is restored that a
     worker could not have gone on from.
     """
     this = opened(config)
     done = run(_restored(this, stage, partition))
-    if done is None:
+    if as_json:
+        offsets = None if done is None else {"from": done[0], "to": done[1]}
+        click.echo(orjson.dumps({"ok": True, "stage": stage, "partition": partition, "restored": offsets}))
+    elif done is None:
         click.echo(f"{stage} {partition}: its newest record is a state: nothing to restore")
     else:
         click.echo(f"{stage} {partition}: the state of offset {done[0]} stands at offset {done[1]} again")

@@ -13,8 +13,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import click
+import orjson
 
 from murmurate.agents.cli.pictures import Chart, Curve, Look, picture
 from murmurate.aggregators.trees import range_variance
@@ -40,10 +42,15 @@ OfStretch = Callable[[Tree, int, int], float]
 )
 @click.option("--leaves", type=int, default=LEAVES, show_default=True, help="The most leaves that a tree has.")
 @click.option("--picture", type=click.Path(path_type=Path, dir_okay=False), help="Write an SVG of the errors, too.")
-def command(epsilon: float, fanouts: Sequence[int], leaves: int, picture: Path | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON for each tree and length.")
+def command(epsilon: float, fanouts: Sequence[int], leaves: int, picture: Path | None, as_json: bool) -> None:
     """Show the standard error of sums over stretches of leaves, by the shape of the tree."""
-    for line in table(epsilon, fanouts, leaves):
-        click.echo(line)
+    if as_json:
+        for row in rows(epsilon, fanouts, leaves):
+            click.echo(orjson.dumps(row))
+    else:
+        for line in table(epsilon, fanouts, leaves):
+            click.echo(line)
     if picture is not None:
         picture.write_text(drawing(epsilon, leaves), encoding="utf-8")
 
@@ -60,6 +67,19 @@ def table(epsilon: float, fanouts: Sequence[int], leaves: int) -> Iterator[str]:
     yield "the same from the fewest nodes, without consistency"
     for tree in trees:
         yield _row(tree, epsilon, fewest_nodes)
+
+
+def rows(epsilon: float, fanouts: Sequence[int], leaves: int) -> Iterator[dict[str, Any]]:
+    """The figures of the table; "none" is the flat tree."""
+    shapes: list[tuple[str, Tree, OfStretch]] = [("none", Tree(2, 1), range_variance)]
+    ways: list[tuple[str, OfStretch]] = [("consistent", range_variance), ("fewest nodes", fewest_nodes)]
+    for way, variance in ways:
+        shapes += [(way, tall(fanout, leaves), variance) for fanout in fanouts]
+    for way, tree, variance in shapes:
+        for length in LENGTHS:
+            found = error(tree, epsilon, length, variance)
+            shape = {"tree": way, "fanout": tree.fanout, "levels": tree.levels, "leaves": tree.leaves}
+            yield {"epsilon": epsilon, **shape, "length": length, "stderr": found}
 
 
 def _row(tree: Tree, epsilon: float, variance: OfStretch, name: str = "") -> str:

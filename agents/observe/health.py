@@ -8,11 +8,13 @@ stages and partitions, nothing of what they hold.  Not here: HTTP (web/server.py
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from murmurate.agents.kafka.life import Life
-from murmurate.agents.kafka.owner import StageOwner
-from murmurate.agents.kafka.worker import Worker
+
+if TYPE_CHECKING:  # a page of a replay has neither, and does without Kafka
+    from murmurate.agents.kafka.owner import StageOwner
+    from murmurate.agents.kafka.worker import Worker
 
 
 class Readiness(NamedTuple):

@@ -32,13 +32,13 @@ class BrokenText:
 
 
 @dataclass(frozen=True)
-class Read(Generic[_T]):
+class JudgedRows(Generic[_T]):
     """The different values of a column, each judged once, and which of them stands in each row."""
 
     rows: Ints
-    """Of each row the number of its value."""
+    """The number of each row's value."""
     flags: Flags
-    """Of each row what is wrong, as the number of a reason."""
+    """What is wrong with each row, as the number of a reason."""
     values: list[_T]
 
 
@@ -60,21 +60,21 @@ class Distinct(Generic[_T]):
         self.numbers = np.zeros(1, np.int64)
         """What the values of the column that was read last stand for, where that is a number each."""
 
-    def read(self, column: pa.Array) -> Read[_T]:
+    def read(self, column: pa.Array) -> JudgedRows[_T]:
         """The values of a column that is not nested."""
         if pa.types.is_null(column.type):
-            return Read(np.zeros(len(column), np.int64), np.full(len(column), NUMBER[Reason.FIELD], np.uint8), [])
+            return JudgedRows(np.zeros(len(column), np.int64), np.full(len(column), NUMBER[Reason.FIELD], np.uint8), [])
         found = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         dictionary, indices = found.dictionary, found.indices
         self._learn(dictionary)
         if not len(self._flags):
-            return Read(np.zeros(len(column), np.int64), np.full(len(column), NUMBER[Reason.FIELD], np.uint8), [])
+            return JudgedRows(np.zeros(len(column), np.int64), np.full(len(column), NUMBER[Reason.FIELD], np.uint8), [])
         missing = missing_in(indices)
         rows = numbers_in(indices)
         flags = self._flags[rows] if self._flags.any() else np.zeros(len(rows), np.uint8)
         if missing is not None:
             flags[missing] = NUMBER[Reason.FIELD]
-        return Read(rows, flags, self._values)
+        return JudgedRows(rows, flags, self._values)
 
     def _learn(self, dictionary: pa.Array) -> None:
         known = 0 if self._known is None else len(self._known)
@@ -143,7 +143,7 @@ class UserNumbers(dict[bytes, int]):
 
 
 def plain_column(column: pa.Array) -> pa.Array:
-    """The same values in one of Arrow's basic layouts."""
+    """A column with the values of this one, in one of Arrow's basic layouts."""
     found = column.type
     if isinstance(column, pa.ExtensionArray):
         column, found = column.storage, column.type.storage_type

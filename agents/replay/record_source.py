@@ -49,7 +49,7 @@ class Piece:
     """Some records of a source."""
 
     times: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    """Of each good record."""
+    """The time of each good record."""
     found: list[list[EventsFound]] = field(default_factory=list)
     """For each reader its events, in parts that follow each other."""
     records: list[bytes] = field(default_factory=list)

@@ -22,8 +22,9 @@ from murmurate.agents.audit.budget_watch import BudgetWatch
 from murmurate.agents.embedded.runtime import Keys, Runtime
 from murmurate.agents.page_header import page_header
 from murmurate.agents.replay.listed import of_release
-from murmurate.agents.replay.score import Score, score, shortfalls, summary
+from murmurate.agents.replay.score import Score, score, shortfalls
 from murmurate.agents.replay.source import Batch, Source, SourceError
+from murmurate.agents.replay.summary import summary
 from murmurate.agents.replay.true_period import TruePeriod
 from murmurate.agents.replay.truth import Truth
 from murmurate.agents.stages.admission import Admission, cut, raw_records

@@ -140,25 +140,6 @@ def score(
     return Score(streams, {reason: n for reason, n in sorted((refused or {}).items()) if n})
 
 
-def summary(score: Score, *, events: int, seconds: float, over_budget: int) -> dict[str, Any]:
-    """The content of summary.json."""
-    return {
-        "events": events,
-        "seconds": round(seconds, 3),
-        "events_per_second": round(events / seconds) if seconds > 0 else None,
-        "releases": score.releases,
-        "published": score.published,
-        "unmeasured": score.unmeasured,
-        "mre": _places(score.mre),
-        "mse": _places(score.mse, 10),
-        "estimate_mse": _places(score.estimate_mse, 10),
-        "coverage": _places(score.coverage),
-        "bits_per_user_per_period": _places(score.bits),
-        "over_budget": over_budget,
-        "mixed": {stream.stream: stream.mixed.table() for stream in score.streams if stream.mixed is not None},
-    }
-
-
 def table(score: Score) -> Table:
     """The figures for a terminal of 80 columns: one line per stream, and the refused events below.
 
@@ -303,8 +284,9 @@ def _bits(plan: StreamPlan, pairs: list[tuple[Release, TruePeriod]]) -> float | 
     return bits(answers, users, method=plan.method.name, published=published)
 
 
-def _places(value: float | None, places: int = 6) -> float | None:
-    return None if value is None else round(value, places)
+def places(value: float | None, count: int = 6) -> float | None:
+    """A figure to so many places."""
+    return None if value is None else round(value, count)
 
 
 def _figure(value: float | None) -> str:

@@ -114,6 +114,11 @@ class Feed:
         found, _ = self._take(0, 0, self.last)
         return [orjson.loads(frame.json) for frame in found]
 
+    def kept(self, stream: str) -> list[Frame]:
+        """The releases of a stream that are kept, in order."""
+        with self._lock:
+            return [frame for frame in self._log if frame.kind == "release" and frame.stream == stream]
+
     def answer(self, question: str, *, users: int | None = None, running: bool = False) -> QueryAnswer:
         """The answer to a question over the releases so far. QueryRefusedError if there is none."""
         with self._answers:

@@ -34,7 +34,7 @@ def recorded_frames(run: Path) -> list[Frame]:
     releases = _releases(run / RELEASES if folder else run)
     truth = _truth(folder / TRUTH) if folder else {}
     header = (_header(folder / REPORT) if folder else None) or recorded_header(releases)
-    named = {spec["name"] for spec in header["streams"]}
+    named = {stream["name"] for stream in header["streams"]}
     if any(release["stream"] not in named for release in releases):  # the report is of another run
         header = recorded_header(releases)
     end = _summary(folder / SUMMARY) if folder else None

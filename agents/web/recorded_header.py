@@ -38,6 +38,10 @@ def _spec(release: Mapping[str, Any], found: list[str]) -> dict[str, Any]:
     kind = KINDS.get(measure)
     ordered = kind is not None and kind.ordered and release.get("range") is not None
     names, tables = _in_order(release, found, ordered=ordered)
+    question = page_question(measure, names, central=central)
+    names.sort(key=lambda name: name != question["main"])  # the others keep their order
+    if tables is None and not central:
+        names, tables = _by_kind(measure, names)
     numbers = [name for name in names if figure_kind(measure, name, central=central) != "share"]
     one, many = ("Stretch", "Stretches") if ordered else ("Name", "Names")
     behind = f" in {unit}" if ordered and unit else ""
@@ -48,7 +52,7 @@ def _spec(release: Mapping[str, Any], found: list[str]) -> dict[str, Any]:
         "ordered": ordered, "ranked": bool(kind and kind.ranked) or (central and not unit), "shaped": False,
         "numbers": numbers, "unit": unit, "range": release.get("range"), "thresholds": _thresholds(release),
         "min_batch": 0, "warning": None, "method": release["method"]["name"],
-        **page_question(measure, names, central=central),
+        **question,
     }  # fmt: skip
     if tables is not None:
         said["tables"] = tables
@@ -68,6 +72,17 @@ def _in_order(
         names = [name for table in shapes for name in table.names]
         return names, [{"title": " | ".join(table.of), "cells": len(table.names)} for table in shapes]
     return (sorted(found, key=_beginning) if ordered else found), None
+
+
+def _by_kind(measure: str, names: list[str]) -> tuple[list[str], list[dict[str, Any]] | None]:
+    """Where several numbers stand beside several shares: a table of each kind, since they have no axis in common."""
+    shares = [name for name in names if figure_kind(measure, name, central=False) == "share"]
+    numbers = [name for name in names if name not in set(shares)]
+    if min(len(shares), len(numbers)) < 2:
+        return names, None
+    return numbers + shares, [
+        {"title": title, "cells": len(of)} for title, of in (("Numbers", numbers), ("Shares", shares))
+    ]
 
 
 def _beginning(name: str) -> float:

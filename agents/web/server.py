@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page, the live stream of releases, metrics and health over HTTP, for reading only.
 
-Contract: GET only, no cookies, nothing from elsewhere: a strict Content-Security-Policy on every answer. `/` is the
-page, `/v1/feed` all frames as server-sent events, `/v1/streams/NAME/releases` the records of one stream alone; both
-resume after Last-Event-ID, of a live deployment at any worker, and `?for=QUESTION` shapes their estimates for a kind of
-question (shaped.py).
+Contract: GET and HEAD only, no cookies, nothing from elsewhere: a strict Content-Security-Policy on every answer. `/`
+is the page, `/v1/feed` all frames as server-sent events, `/v1/streams/NAME/releases` the records of one stream alone,
+as events or as one JSON document (release_list.py). Events resume after Last-Event-ID, of a live deployment at any
+worker, and `?for=QUESTION` shapes their estimates for a kind of question (shaped.py).
 `/query?q=sum of NAME over last 1h` answers from the releases so far (aggregators/queries). `/metrics`
 is for Prometheus, `/healthz` says that the process lives, `/readyz` that it works. A server has the routes of what it
 is given. A refusal is JSON with one line that says what is allowed. On a loopback address only requests to a local name
@@ -14,7 +14,7 @@ what (serving.py), and who may read (the address one listens on, or a proxy, dec
 
 import ipaddress
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
@@ -26,6 +26,7 @@ from prometheus_client.aiohttp import make_aiohttp_handler
 from murmurate.agents.observe.health import Probe, alive
 from murmurate.agents.web.errors import ListenError, QueryError
 from murmurate.agents.web.feed import KEEP, Feed, FeedReader
+from murmurate.agents.web.release_list import release_list, wants_list
 from murmurate.agents.web.report import SCRIPTS
 from murmurate.agents.web.shaped import OF_SHAPES, Shape, asked_shape
 from murmurate.aggregators.queries import QueryRefusedError
@@ -47,6 +48,8 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
 }
+VARY = {"Vary": "Accept"}
+"""This header is on every answer that depends on the format that a reader accepts."""
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -115,7 +118,7 @@ class Routes:
         return app
 
     def _add(self, app: web.Application, path: str, handler: _Handler) -> None:
-        app.router.add_get(path, handler, allow_head=False)
+        app.router.add_get(path, handler)
         self._served.append(path)
 
     async def _alive(self, request: web.Request) -> web.Response:
@@ -139,7 +142,7 @@ class Routes:
         except (QueryError, QueryRefusedError) as error:
             return _refusal(400, str(error))
         except web.HTTPMethodNotAllowed:
-            return _refusal(405, "found another method; allowed: GET")
+            return _refusal(405, "found another method; allowed: GET, HEAD")
         except web.HTTPNotFound:
             return _refusal(404, f"found no such page; allowed: {', '.join(self._served)}")
 
@@ -156,12 +159,12 @@ class Pages:
     def add(self, app: web.Application) -> list[str]:
         """Give these routes to an application: which ones."""
         get = app.router.add_get
-        get("/", self._file, allow_head=False)
-        get("/{name:[a-z]+[.](?:css|js)}", self._file, allow_head=False)
-        get("/favicon.ico", self._nothing, allow_head=False)
-        get("/v1/feed", self._frames, allow_head=False)
-        get("/v1/streams/{stream}/releases", self._releases, allow_head=False)
-        get("/query", self._answer, allow_head=False)
+        get("/", self._file)
+        get("/{name:[a-z]+[.](?:css|js)}", self._file)
+        get("/favicon.ico", self._nothing)
+        get("/v1/feed", self._frames)
+        get("/v1/streams/{stream}/releases", self._releases)
+        get("/query", self._answer)
         app.on_shutdown.append(self._close)
         return ["/", "/v1/feed", "/v1/streams/NAME/releases", "/query?q=QUESTION"]
 
@@ -187,8 +190,11 @@ class Pages:
         if stream not in self._feed.streams:
             known = list(self._feed.streams)
             return _refusal(404, f"found no stream of that name; allowed: {', '.join(known)}", streams=known)
-        shape = asked_shape(request.query)
-        last = _query(request, "last").get("last")
+        shape, listed = asked_shape(request.query), wants_list(request)
+        last = _query(request, "last", texts=("format", "since") if listed else ("format",)).get("last")
+        if listed:
+            body = release_list(self._feed, stream, last, request.query.get("since"), shape)
+            return web.Response(body=body, content_type="application/json", charset="utf-8", headers=VARY)
         after = self._resumed(request)
         if after is None:
             after = 0 if last is None else self._feed.before_last(stream, last)
@@ -211,11 +217,13 @@ class Pages:
         """Server-sent events until the run or the server ends."""
         if self._feed.ended and after >= self._feed.last:
             return web.Response(status=204)  # tells an EventSource that resumes that there is no more to come
+        if request.method == "HEAD":  # what a GET would be, of which there is no end
+            return web.Response(content_type="text/event-stream", headers=VARY)
         seen = self._feed.seen(request.headers.get("Last-Event-ID", ""))
         follower = self._feed.follow(0 if seen else after, stream, seen)
         self._followers.add(follower)
         try:
-            async with sse_response(request, sep="\n", ping_interval=self._heartbeat_s) as events:
+            async with sse_response(request, headers=VARY, sep="\n", ping_interval=self._heartbeat_s) as events:
                 await events.write(f"retry: {RETRY_MS}\n\n".encode())
                 async for frame in follower:
                     shown = shape(frame)
@@ -244,18 +252,18 @@ async def _harden(request: web.Request, response: web.StreamResponse) -> None:
 
 
 def _refusal(status: int, line: str, *, retry: bool = False, **more: object) -> web.Response:
-    headers = {"Allow": "GET"} if status == 405 else {"Retry-After": "1"} if retry else None
+    headers = {"Allow": "GET, HEAD"} if status == 405 else {"Retry-After": "1"} if retry else None
     return web.json_response({"error": line, **more}, status=status, headers=headers)
 
 
-def _query(request: web.Request, *allowed: str) -> dict[str, int]:
-    """The numbers asked for, each at most once; QueryError for anything else."""
+def _query(request: web.Request, *allowed: str, texts: Sequence[str] = ()) -> dict[str, int]:
+    """The numbers asked for, each at most once, as texts may be; QueryError for anything else."""
     found: dict[str, int] = {}
     for name, value in request.query.items():
-        if name in OF_SHAPES and len(request.query.getall(name)) == 1:
+        if name in (*OF_SHAPES, *texts) and len(request.query.getall(name)) == 1:
             continue
         if name not in allowed or name in found:
-            names = " or ".join(f"{name} once" for name in (*allowed, *OF_SHAPES))
+            names = " or ".join(f"{name} once" for name in (*allowed, *texts, *OF_SHAPES))
             raise QueryError(f"query: found {name[:64]!r}; allowed: {names}")
         if not (value.isascii() and value.isdigit() and len(value) <= len(str(KEEP)) and int(value) <= KEEP):
             raise QueryError(f"query: {name}: found {value[:64]!r}; allowed: a whole number from 0 to {KEEP}")

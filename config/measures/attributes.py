@@ -72,7 +72,7 @@ class AttributesKind(Kind):
             try:
                 attributes.append(_attribute(str(name), declared))
             except NotAllowedError as error:
-                mistakes += [mistake.below(str(name), where="") for mistake in error.mistakes]
+                mistakes += [mistake.below(str(name)) for mistake in error.mistakes]
         if mistakes:
             raise NotAllowedError(*mistakes)
         return tuple(attributes)
@@ -139,9 +139,7 @@ def _read(key: str, kind: Kind, found: Any) -> Any:
     try:
         return kind.read(found)
     except NotAllowedError as error:
-        raise NotAllowedError(
-            *(mistake.below(key, where="") if key else mistake for mistake in error.mistakes)
-        ) from None
+        raise NotAllowedError(*(mistake.below(key) if key else mistake for mistake in error.mistakes)) from None
     except ValueError:
         raise NotAllowedError(Mistake(key, seen(found), kind.allowed)) from None
 

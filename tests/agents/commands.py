@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -25,6 +26,9 @@ from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 from murmurate.agents.cli.main import main
+from murmurate.config import samples
+from murmurate.config.loader import load
+from murmurate.config.planning import plan
 
 CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("MURMURATE")}
 """The environment, and nothing of ours in it."""
@@ -57,7 +61,7 @@ def process(*words: str | Path, cwd: Path | None = None, **environ: str) -> Done
 
 
 def deploy(folder: Path, example: str = "telemetry") -> Path:
-    """What `murmurate init` writes, in this folder; each example is made once."""
+    """What `murmurate init` writes, in this folder, with the small sample of events; each example is made once."""
     for name, content in _example(example).items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
@@ -67,9 +71,11 @@ def deploy(folder: Path, example: str = "telemetry") -> Path:
 @cache
 def _example(example: str) -> dict[str, bytes]:
     with TemporaryDirectory() as made:
-        folder = Path(made)
-        done = murmurate("init", "--example", example, cwd=folder)
+        folder = Path(made) / tomllib.loads(samples.example(example))["name"]
+        done = murmurate("init", folder, "--example", example, "--users", "1")
         assert done.returncode == 0, done.stderr
+        small = samples.events(plan(load(folder / "murmurate.toml", {})))
+        (folder / "events.sample.jsonl").write_bytes(b"".join(small))
         return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 

@@ -41,10 +41,10 @@ def test_each_mistake_is_a_line_and_the_exit_is_2(tmp_path: Path) -> None:
     done = murmurate("check", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [
-        "murmurate.toml: privacy.window: found '1 hour'; "
+        "murmurate.toml, line 9: privacy.window: found '1 hour'; "
         'allowed: a whole number and one of ms, s, m, h, d, such as "90s"',
-        'murmurate.toml: kafka.password: found (hidden); allowed: { file = "PATH" } or { env = "VARIABLE" }',
-        "murmurate.toml: streams.screen.method.name: found 'lpx'; "
+        'murmurate.toml, line 30: kafka.password: found (hidden); allowed: { file = "PATH" } or { env = "VARIABLE" }',
+        "murmurate.toml, line 51: streams.screen.method.name: found 'lpx'; "
         f"allowed: {', '.join(names())}",
     ]  # fmt: skip
     found = json.loads(murmurate("check", "--json", cwd=tmp_path).stdout)
@@ -60,7 +60,7 @@ def test_the_environment_overrides_the_file() -> None:
     assert "every 5m, windows of w = 13" in done.stdout
     wrong = murmurate("check", "-c", SHOP, MURMURATE__PRIVACY__EPSILON="lots", MURMURATE__KAFKA__PASSWORD=CANARY)
     assert wrong.returncode == 2
-    assert wrong.stderr.startswith("environment: privacy.epsilon: found 'lots'; allowed: ")
+    assert wrong.stderr.startswith("environment: MURMURATE__PRIVACY__EPSILON: found 'lots'; allowed: ")
     assert CANARY not in wrong.stderr + wrong.stdout
 
 

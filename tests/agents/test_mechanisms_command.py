@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import doctest
 from pathlib import Path
 
 from click.testing import CliRunner
@@ -38,7 +37,3 @@ def test_the_table_fits_80_columns_and_names_every_oracle_once_an_epsilon(tmp_pa
     assert [line.split()[0] for line in lines[2:] if line] == sorted(ORACLES)
     assert next(line for line in lines if "oue" in line).split()[3:] == ["-", "-"]  # a domain that is too large for it
     assert picture.read_text(encoding="utf-8").startswith("<svg")
-
-
-def test_the_examples_of_the_page_give_what_it_says() -> None:
-    assert doctest.testfile(str(DOCS / "MECHANISMS.md"), module_relative=False).failed == 0

@@ -23,7 +23,7 @@ def main() -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
     browser = Chromium()
     try:
-        if rest and rest[0].startswith("http"):
+        if rest and "://" in rest[0]:
             for width, dark in SIZES:
                 path = Path(folder) / f"done-{width}-{'dark' if dark else 'light'}.png"
                 take(browser, rest[0], width, dark, lambda page: page.until(f"{DRAWN} && finished", 50), path)

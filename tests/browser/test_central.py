@@ -48,7 +48,7 @@ def test_the_curators_promise_stands_beside_the_users_one_and_sums_have_their_un
 ) -> None:
     put(feed, frames)
     page = opened(tab, site, width)
-    page.until("finished")
+    page.until(f"{SETTLED} && finished")
     assert "edge sums events exactly" in text(page, "#central")
     assert "edge sums" not in text(page, "#promise")
     assert "added by the trusted edge to sums" in text(page, "footer")

@@ -190,7 +190,8 @@ def test_the_legend_is_worked_by_keyboard(feed: Feed, site: RunningServer, tab: 
     page.press("Enter")
     page.until(f"{SETTLED} && document.querySelectorAll('tbody tr').length === 6")
     assert "none" in pressed(page)
-    page, order = opened(tab, site), []
+    page = opened(tab, site)
+    order: list[str] = []
     while len(order) < 40 and "plot" not in order:
         page.press("Tab")
         order.append(page.run("document.activeElement.className || document.activeElement.tagName"))

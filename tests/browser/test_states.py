@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from importlib import resources
@@ -10,10 +11,11 @@ from pathlib import Path
 
 import orjson
 import pytest
+from aiohttp import web
 
 from murmurate.agents.web.feed import Feed
 from murmurate.agents.web.recorded import recorded_frames
-from murmurate.agents.web.server import RunningServer, serve
+from murmurate.agents.web.server import Pages, RunningServer, serve
 from tests.agents.web.frames import done, hello, releases, unmeasured
 from tests.browser.chromium import Chromium, Page
 from tests.browser.conftest import Opened
@@ -119,6 +121,27 @@ def test_a_server_that_only_hangs_is_lost_too(chromium: Chromium, feed: Feed, ta
     page.until(f"{DRAWN} && {OPEN}")
     page.run("vigil.link.silentMs = 300")
     page.until("document.body.dataset.link === 'lost'", 5)
+    chromium.wait(running.stop())
+    page.complaints.clear()
+
+
+def test_a_server_that_is_slow_to_answer_is_waited_for_in_words(
+    chromium: Chromium, feed: Feed, tab: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(feed, live(3))
+    answers, meant = asyncio.Event(), Pages._frames
+
+    async def slow(self: Pages, request: web.Request) -> web.StreamResponse:
+        await answers.wait()
+        return await meant(self, request)
+
+    monkeypatch.setattr(Pages, "_frames", slow)
+    page, running = tab(), chromium.wait(serve(feed, "127.0.0.1", 0))
+    page.open(running.url)
+    page.until(f"/slow to answer: waiting for [0-9]+ s/.test({STATUS})")
+    assert page.run("document.getElementById('loading').checkVisibility()")
+    chromium.loop.call_soon_threadsafe(answers.set)
+    page.until(f"{DRAWN} && {OPEN} && panels.get('screen').periods.length === 3")
     chromium.wait(running.stop())
     page.complaints.clear()
 

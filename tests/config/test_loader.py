@@ -66,7 +66,8 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
          f'privacy.window: found a table; allowed: "1s" to "400d", or {{ periods = N }} with {PERIODS}'),
         ({"screen__missing": {"carry": "long"}}, f"streams.screen.missing.carry: found 'long'; allowed: {DURATION}"),
         ({"privacy__split": "all"}, "privacy.split: found 'all'; allowed: users, budget"),
-        ({"privacy__detla": 1}, f"privacy.detla: found an unknown key; allowed: {PRIVACY}"),
+        ({"privacy__detla": 1},
+         f"privacy.detla: found an unknown key; allowed: {PRIVACY}; did you mean privacy.delta?"),
         ({"privacy__min_batch": 1}, "privacy.min_batch: found 1; allowed: a whole number from 2 to 1000000000"),
         ({"privacy__min_batch": 2.5}, "privacy.min_batch: found 2.5; allowed: a whole number from 2 to 1000000000"),
         ({"privacy__delta": 0}, "privacy.delta: found 0; allowed: a number above 0, below 0.001"),
@@ -85,7 +86,8 @@ LOGIN: dict[str, Any] = {"kafka__security": "sasl_ssl"}
         ({"kafka__replication": "three"}, "kafka.replication: found 'three'; allowed: a whole number from 1 to 100"),
         ({"web__listen": "8000"}, "web.listen: found '8000'; allowed: a host and a port, such as \"localhost:9092\""),
         ({"secrets__peper": {"env": "X"}},
-         "secrets.peper: found an unknown key; allowed: pepper, randomness, slots, split, state, shuffle"),
+         "secrets.peper: found an unknown key; allowed: pepper, randomness, slots, split, state, shuffle; "
+         "did you mean secrets.pepper?"),
         ({"secrets__pepper": {}}, f"secrets.pepper: found neither file nor env; allowed: {PLACE}"),
         ({"secrets__pepper": {"file": "a", "env": "b"}}, f"secrets.pepper: found both file and env; allowed: {PLACE}"),
         ({"streams": {}}, "streams: found none; allowed: one or more tables [streams.NAME]"),
@@ -315,7 +317,8 @@ def test_every_key_can_come_from_the_environment() -> None:
 def test_a_mistake_in_the_environment_says_so() -> None:
     environ = {"MURMURATE__PRIVACY__WINDOW": "1 hour", "MURMURATE__TYPO": "1", "MURMURATE__TIME__LATE": "1s"}
     assert [line.split(": found")[0] for line in refused(SHOP, environ)] == [
-        "environment: privacy.window", "environment: time.late", "environment: typo",
+        "environment: MURMURATE__PRIVACY__WINDOW", "environment: MURMURATE__TIME__LATE",
+        "environment: MURMURATE__TYPO",
     ]  # fmt: skip
 
 
@@ -341,11 +344,16 @@ def test_a_deployment_can_live_in_the_environment_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        (b"name = ", "FILE: found no TOML (Invalid value (at end of document)); allowed: TOML in UTF-8"),
-        (b'name = "\xff"', "FILE: found bytes that are not UTF-8 (byte 8); allowed: TOML in UTF-8"),
+        (b"name = ", "FILE, line 1: found no TOML (Invalid value, up to the end); allowed: TOML in UTF-8"),
+        (b"a = 1\nb = = 2", "FILE, line 2: found no TOML (Invalid value, column 5); allowed: TOML in UTF-8"),
+        (
+            b'# x\na = """\nb = 2\n',
+            "FILE, line 2: found no TOML (Unterminated string, up to the end); allowed: TOML in UTF-8",
+        ),
+        (b'name = "\xff"', "FILE, line 1: found bytes that are not UTF-8 (byte 8); allowed: TOML in UTF-8"),
         (b"schema = " + b"9" * 5000, "FILE: found more digits or brackets than can be read; allowed: TOML in UTF-8"),
         (b"schema = " + b"[" * 5000, "FILE: found more digits or brackets than can be read; allowed: TOML in UTF-8"),
-        (b"\x1f\x8b\x08", "FILE: found bytes that are not UTF-8 (byte 1); allowed: TOML in UTF-8"),
+        (b"\x1f\x8b\x08", "FILE, line 1: found bytes that are not UTF-8 (byte 1); allowed: TOML in UTF-8"),
     ],
 )
 def test_a_file_that_is_no_toml_says_so(tmp_path: Path, content: bytes, line: str) -> None:

@@ -196,7 +196,8 @@ def test_a_file_that_names_what_is_refused_says_why(broken: Path, tmp_path: Path
     (tmp_path / "murmurate.toml").write_text(text)
     done = run("check", path=broken, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.startswith(f"murmurate.toml: streams.drink.mechanism: found '{name}' of extras-{name} 0.1, ")
+    place = "murmurate.toml, line 10: streams.drink.mechanism"
+    assert done.stderr.startswith(f"{place}: found '{name}' of extras-{name} 0.1, ")
     assert done.stderr.count("\n") == 1
 
 

@@ -26,7 +26,7 @@ def test_there_are_examples() -> None:
 
 
 def test_an_example_has_enough_users_in_its_own_sample(made: Plan) -> None:
-    assert explain(made, samples.USERS).warnings == ()
+    assert explain(made, samples.SMALL.users).warnings == ()
 
 
 def read(made: Plan, lines: list[bytes]) -> Columns:
@@ -40,10 +40,10 @@ def test_every_event_of_a_sample_is_accepted_in_order_of_time(made: Plan) -> Non
     columns = read(made, lines)
     assert columns.refusals == ()
     assert 2_000 < len(lines) / len(made.everything) < 10_000
-    assert len(set(columns.users)) == samples.USERS
+    assert len(set(columns.users)) == samples.SMALL.users
     assert (columns.time[1:] >= columns.time[:-1]).all()
-    assert columns.time[0] // 60_000 * 60_000 == samples.START_MS
-    assert columns.time[-1] - columns.time[0] < samples.MINUTES * 60_000
+    assert columns.time[0] // 60_000 * 60_000 == samples.SMALL.start_ms
+    assert columns.time[-1] - columns.time[0] < samples.SMALL.minutes * 60_000
     assert all(line.endswith(b"\n") and line.count(b"\n") == 1 for line in lines)
     for place, stream in enumerate(made.everything):
         said = columns.words_of(columns.stream == place, stream.domain.words)
@@ -61,7 +61,7 @@ def test_a_sample_is_the_same_bytes_each_time_and_has_a_peak(made: Plan) -> None
     lines = list(samples.events(made))
     assert lines == list(samples.events(made))
     columns = read(made, lines)
-    minutes = (columns.time - samples.START_MS) // 60_000
+    minutes = (columns.time - samples.SMALL.start_ms) // 60_000
     for place, stream in enumerate(made.everything):
         mine = columns.stream == place
         codes, at = columns.words_of(mine, stream.domain.words), minutes[mine]

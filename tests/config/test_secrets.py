@@ -87,6 +87,7 @@ def test_a_missing_file_a_directory_and_a_missing_variable_are_refused_by_key(tm
     (tmp_path / "state").mkdir()
     mixed = build(small(secrets={**places, "shuffle": {"env": HEX["shuffle"]}, "split": {"file": HEX["split"]}}))
     found = refused(mixed)
+    assert found.pop().startswith("`murmurate keys new secrets/` makes secrets")
     assert [line.split("; ")[0] for line in found] == [
         "secrets.pepper: found no such file",
         "secrets.split: found no such file",

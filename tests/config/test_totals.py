@@ -63,7 +63,9 @@ def test_of_other_measures_the_model_is_no_key_and_what_is_no_name_is_no_measure
     (line,) = lines(screen__measure=["total"])
     assert line.startswith("t: streams.screen.measure: found a list of 1; allowed: frequency, mean, total")
     assert lines(releases__queries="perhaps") == ["t: releases.queries: found 'perhaps'; allowed: true or false"]
-    assert lines(releases__query=True) == ["t: releases.query: found an unknown key; allowed: queries, latest"]
+    assert lines(releases__query=True) == [
+        "t: releases.query: found an unknown key; allowed: queries, latest; did you mean releases.queries?"
+    ]
 
 
 def test_numbers_away_from_0_have_totals_down_to_nothing_where_users_may_have_none() -> None:

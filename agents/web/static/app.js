@@ -5,7 +5,7 @@
 
 const $ = (id) => document.getElementById(id);
 const panels = new Map(), figures = new Map(), newest = new Map();   /* of each stream the newest release's privacy */
-let waiting = false, finished = false, live = false, serveAll = false, printing = false;
+let waiting = false, finished = false, live = false, serveAll = false;
 
 explainAll(document.body); explainAll($("stream").content);
 const note = new Note(), overview = new Overview($("overview"));
@@ -53,7 +53,7 @@ const TAKE = {
     live = mode === "live";
     if (!live && !frame.recorded) { tile("events", "0"); tile("events per second", "0"); }   /* live these are the edge's own to know */
     tile("releases", "0");
-    for (const [place, spec] of streams.entries()) panels.set(spec.name, new Panel(spec, place < DRAWN_AT_FIRST));
+    for (const spec of streams) panels.set(spec.name, new Panel(spec, streams.length <= ALL_DRAWN));
     $("streams").replaceChildren(...[...panels.values()].map((panel) => panel.root));
     overview.take([...panels.values()]);
     $("reading").hidden = Boolean($("frames")) || !streams.some(({ shaped }) => shaped);
@@ -117,10 +117,10 @@ function paper() {
   const root = document.documentElement;
   let before;
   const all = (near) => { for (const panel of panels.values()) { if (near) panel.approach(true); panel.chart.stale = panel.dirty = true; panel.render(performance.now() + TABLE_MS); } };
-  window.addEventListener("beforeprint", () => { before = root.dataset.theme; root.dataset.theme = "light"; printing = true; all(true); });
+  window.addEventListener("beforeprint", () => { before = root.dataset.theme; root.dataset.theme = "light"; all(true); });
   window.addEventListener("afterprint", () => {
     if (before) root.dataset.theme = before; else delete root.dataset.theme;
-    printing = false; all(false);
+    all(false);
   });
 }
 

@@ -9,6 +9,8 @@ const GAP = 8;                                           /* pixels between point
 const CLOSE = 28;                                        /* pixels within which a line is pointed at */
 
 class Chart extends Picture {
+  plain = false;                                         /* whether it has lines and nothing on them */
+
   /** The lines that have a band, points and truth. */
   banded() {
     const shown = this.shown();
@@ -76,8 +78,9 @@ class Chart extends Picture {
     for (const c of shown) if (banded.has(c)) this.#band(c, start, to);
     for (const c of shown) if (c !== this.focus) this.#line(c, start, to, banded.has(c));
     if (this.focus?.shown) this.#line(this.focus, start, to, banded.has(this.focus));  /* over all others */
-    if (v.alone) this.#first(shown); else this.#points([...banded], start, from, to);
+    if (v.alone) this.#first(shown); else if (!this.plain) this.#points([...banded], start, from, to);
     for (const c of [this.back, this.front]) c.restore();
+    if (this.plain) return;
     this.front.fillStyle = this.ink.soft;                /* the strip: a bar for each published period */
     for (let i = Math.max(start, from); i < to; i++) {
       if (periods.published[i] && this.x(i) >= v.left) this.front.fillRect(this.x(i) - 0.75, v.top + v.height + 2, 1.5, 5);

@@ -5,7 +5,7 @@
 
 const LISTED_STREAMS = 4;                                /* from so many streams on there is a list of them */
 const CLOSE_BY = "600px";                                /* how far from the window a picture is kept */
-const DRAWN_AT_FIRST = 3;                                /* pictures that need not wait for where they are */
+const ALL_DRAWN = 8;                                     /* up to so many streams are all drawn, wherever they are */
 
 class Overview {
   constructor(root) {
@@ -24,7 +24,7 @@ class Overview {
     this.root.hidden = panels.length < LISTED_STREAMS; this.box.value = "";
     panels.forEach((panel, place) => {
       panel.root.id = `stream-${place + 1}`;
-      if (!printing) this.watch.observe(panel.root);
+      if (panels.length > ALL_DRAWN) this.watch.observe(panel.root);
     });
     this.links = panels.map((panel) => {
       const item = make("li"), link = make("a", panel.spec.name);

@@ -59,7 +59,7 @@ class Panel {
       if (name === "multiples") this.chart.listing = () => this.order;
       if (name === "ranking") this.chart.alike = (c) => reading.scale(c) === this.chart.scale && !reading.waits(c, this.order.length, false);
     }
-    const logs = this.chart.logs && this.chart.scale.logs;
+    const logs = this.chart.logs && this.chart.scale.logs && !this.chart.shown().some(({ low }) => low < 0);
     if (!logs) this.chart.log = false;
     this.views.show(name, this.chart.log, logs);
     this.#aim();

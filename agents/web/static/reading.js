@@ -75,7 +75,7 @@ class Reading {
     this.told = new Set(numbers);                        /* statistics that are numbers and no shares */
     this.listed = listed ? new Listed(listed) : null;    /* where few items of very many have figures */
     const someNumbers = numbers.length || listed?.kinds.some(({ number }) => number);
-    this.numbers = someNumbers ? new Numbers(range, unit, [main ?? numbers[0] ?? "number", unit].filter(Boolean).join(", ")) : null;
+    this.numbers = someNumbers ? new Numbers(range, unit, [main ?? (numbers.length === 1 ? numbers[0] : "number"), unit].filter(Boolean).join(", ")) : null;
     this.sums = new Map();                               /* of a central stream: the scale of each name */
     if (central) {
       const of = (name) => (units ? units[name] : (this.main === null || name === this.main) && unit) || "";

@@ -77,7 +77,7 @@ class Stretch {
     const box = this.figure.querySelector(".total");
     this.totals = new Totals(spec.every_ms);
     this.scale = new TotalScale(null, spec.unit ?? "events");
-    this.chart = new Chart(box, this.totals, this.scale, colours);
+    this.chart = new Chart(box, this.totals, this.scale, colours); this.chart.plain = true;
     new ResizeObserver(() => { this.chart.stale = true; this.draw(); }).observe(box);
   }
 

@@ -9,7 +9,8 @@ import pytest
 from rich.console import Console
 
 from murmurate.agents.replay.error_measures import report_bits
-from murmurate.agents.replay.score import Score, StreamScore, claims, score, shortfalls, summary, table
+from murmurate.agents.replay.score import Score, StreamScore, claims, score, shortfalls, table
+from murmurate.agents.replay.summary import summary
 from murmurate.agents.replay.true_period import TruePeriod
 from murmurate.aggregators.measures.mean import Mean
 from murmurate.topics.domains import Grid
@@ -173,13 +174,17 @@ def test_a_stream_with_too_few_reports_is_named_with_what_it_takes() -> None:
     assert line.startswith("bit: up to 3 rounds in a row were below min_batch; fewer reports came than the 1 000")
 
 
-def test_the_summary_has_its_thirteen_keys_and_no_others() -> None:
+def test_the_summary_has_the_figures_of_all_streams_of_each_and_no_others() -> None:
     found = summary(score(BIT, RELEASES, TRUTH), events=3_000, seconds=1.5, over_budget=0)
-    assert found == {
+    (stream,) = found["streams"].values()
+    assert stream.pop("scale") == "share"
+    assert stream.items() <= found.items()
+    assert len(stream) == 8
+    assert found | {"streams": {}} == {
         "events": 3_000, "seconds": 1.5, "events_per_second": 2_000, "releases": 3, "published": 2, "unmeasured": 0,
         "mre": 0.625,
         "mse": 0.0012505, "estimate_mse": 0.0012505, "coverage": 0.5, "bits_per_user_per_period": 0.4, "over_budget": 0,
-        "mixed": {},
+        "mixed": {}, "refused": {}, "streams": {},
     }  # fmt: skip
 
 
