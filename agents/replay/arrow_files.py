@@ -21,6 +21,8 @@ import pyarrow.parquet
 from murmurate.agents.replay.input_file import InputFile
 from murmurate.agents.replay.source import SourceError
 
+compute: Final[Any] = pyarrow.compute
+"""Functions that pyarrow makes when it is imported, so that type checkers know none of them."""
 ROWS: Final = 1 << 18
 """The most rows that are looked at together."""
 FEW_ROWS: Final = 4096
@@ -169,7 +171,7 @@ def _check(column: pa.Array) -> None:
         column.validate()
         if not len(column.dictionary) and column.null_count < len(column):
             raise pa.ArrowInvalid("indices of nothing")
-        top = pyarrow.compute.max(column.indices).as_py()
+        top = compute.max(column.indices).as_py()
         if top is not None and top >= len(column.dictionary):
             raise pa.ArrowInvalid("an index of nothing")
     elif pa.types.is_string(found):

@@ -16,9 +16,9 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from murmurate.agents.replay.arrow_files import compute
 from murmurate.agents.replay.distinct_values import (
     NUMBER,
     BrokenText,
@@ -99,7 +99,7 @@ class CodedValues:
         if (fast := self._numbers(column)) is not None:
             return *fast, {}
         if not _in_json(column.type):
-            column = pc.if_else(column.is_null(), pa.scalar(None, pa.binary()), pa.scalar(b""))
+            column = compute.if_else(column.is_null(), pa.scalar(None, pa.binary()), pa.scalar(b""))
         if pa.types.is_nested(column.type):
             found = [self._nested(value) for value in as_python(column)]
             rows, flags = np.arange(len(found)), np.array([flag for _, flag in found], np.uint8)

@@ -18,10 +18,9 @@ from typing import Any, Final
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from murmurate.agents.replay.arrow_files import FEW_ROWS, ROWS, ColumnFile, steps_of
+from murmurate.agents.replay.arrow_files import FEW_ROWS, ROWS, ColumnFile, compute, steps_of
 from murmurate.agents.replay.column_values import CodedValues, Instants, as_json
 from murmurate.agents.replay.distinct_values import (
     NUMBER,
@@ -214,7 +213,7 @@ def _column(batch: pa.RecordBatch, name: str) -> pa.Array:
     """A column, or the field of one, in one piece."""
     first, *inner = steps_of(batch.schema, name)
     column = batch.column(batch.schema.get_field_index(first))
-    return pc.struct_field(column, inner) if inner else column
+    return compute.struct_field(column, inner) if inner else column
 
 
 def _columns(file: ColumnFile, reader: StreamsOfReader, *, single: bool) -> dict[str, str]:

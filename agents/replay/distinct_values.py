@@ -14,9 +14,9 @@ from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from murmurate.agents.replay.arrow_files import compute
 from murmurate.topics.events import MAX_USER, Reason
 
 Ints = NDArray[np.int64]
@@ -131,7 +131,7 @@ class UserNumbers(dict[bytes, int]):
     def _all_good(self, users: pa.Array) -> Ints | None:
         if users.null_count or not is_text(users.type):
             return None
-        lengths = numbers_in(pc.binary_length(users))
+        lengths = numbers_in(compute.binary_length(users))
         if len(lengths) and not 0 < lengths.min() <= lengths.max() <= MAX_USER:
             return None
         try:
@@ -148,7 +148,7 @@ def plain_column(column: pa.Array) -> pa.Array:
     if isinstance(column, pa.ExtensionArray):
         column, found = column.storage, column.type.storage_type
     if pa.types.is_run_end_encoded(found):
-        column = pc.run_end_decode(column)
+        column = compute.run_end_decode(column)
     if pa.types.is_dictionary(column.type) and not is_text(column.type.value_type):
         column = column.dictionary_decode()
     if pa.types.is_string_view(column.type):

@@ -26,6 +26,7 @@ Packing = Literal["gzip", "zstd"]
 MAGIC: Final[dict[Packing, bytes]] = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 ENDINGS: Final[dict[str, Packing]] = {".gz": "gzip", ".zst": "zstd"}
 _CALLED: Final[dict[Packing, str]] = {"gzip": "gzip", "zstd": "Zstandard"}
+GZIP: Final[Packing] = "gzip"
 _GZIP: Final = 31
 """What zlib calls gzip with its largest window."""
 _READ: Final = 1 << 18
@@ -42,7 +43,8 @@ class TextFile:
     """The text of a file."""
 
     def __init__(self, file: InputFile, packing: Packing | None = None) -> None:
-        self.file, self.name, self.packing = file, file.name, packing
+        self.file, self.name = file, file.name
+        self.packing: Packing | None = packing
         self.remark: str | None = None
         """What was wrong with the packed data as a whole, once they have been read to their end."""
         if packing is not None and file.size and packing_of(file) != packing:
@@ -134,11 +136,11 @@ class TextFile:
                 raise self._damaged()
 
     def _ends_early(self) -> None:
-        called = _CALLED[self.packing or "gzip"]
+        called = _CALLED[self.packing or GZIP]
         self.remark = f"{self.name}: the file ends early: its {called} data have no end, and what follows is missing"
 
     def _damaged(self) -> SourceError:
-        return SourceError(f"{self.name}: found damaged {_CALLED[self.packing or 'gzip']} data; allowed: whole ones")
+        return SourceError(f"{self.name}: found damaged {_CALLED[self.packing or GZIP]} data; allowed: whole ones")
 
 
 def _behind(rest: bytes, opened: BinaryIO) -> bytes:

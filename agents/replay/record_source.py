@@ -158,7 +158,9 @@ class RecordSource(Source):
             columns = events.columns
             low, high = np.searchsorted(columns.index, (rows.start, rows.stop)).tolist()
             part = slice(low, high)
-            present = np.unique(columns.stream[part]).tolist() if len(reader.names) > 1 else [0] * (high > low)
+            present: list[int] = [0] * (high > low)
+            if len(reader.names) > 1:
+                present = np.unique(columns.stream[part]).tolist()
             for position in present:
                 name = reader.names[position]
                 mine = columns.of(position, self.plan.any_stream(name).domain.words, part)

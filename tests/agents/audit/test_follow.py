@@ -205,7 +205,7 @@ def test_another_answer_a_second_done_seal_tally_and_batch_are_found_at_the_next
         records, at, _ = tape.find(topic, kind)
         log = next(place for place, held in tape.records.items() if held is records)
         assert write(auditor, tape, log, records[at]) == {"miscounted": 1}, topic
-    assert tape.find("batches", BatchBlock)
+    assert tape.find("batches", BatchBlock)[0]
 
 
 def test_a_checkpoint_of_another_form_key_or_plan_is_refused_in_one_line_with_the_remedy(
