@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -70,16 +71,29 @@ def command(
         raise UsageError(f"mechanisms: --d: found with --measure {measure}; allowed: with frequency or distribution")
     if picture is not None and kind is not _KINDS["frequency"]:
         raise UsageError(f"mechanisms: --picture: found with --measure {measure}; allowed: with frequency")
-    settings = domains or kind.settings
+    settings, foreign = domains or kind.settings, _foreign()
     if as_json:
         for epsilon in epsilons:
             for row in rows(measure, epsilon, settings):
-                click.echo(orjson.dumps(row))
+                package = foreign.get(row["mechanism"])
+                click.echo(orjson.dumps(row if package is None else {**row, "package": package}))
     else:
         for line in table(epsilons, settings, measure):
             click.echo(line)
+        for name in (name for name in names(measure) if name in foreign):
+            click.echo(f"{name} is of the package {foreign[name]}, not Murmurate's own.")
     if picture is not None:
         picture.write_text(drawing(epsilons), encoding="utf-8")
+
+
+def _foreign() -> dict[str, str]:
+    """The mechanisms that other packages add, with the package of each; they are audited and known from then on."""
+    if not entry_points(group="murmurate.mechanisms"):
+        return {}
+    from murmurate.config import plugins  # here, since it loads all that a deployment file may name
+
+    used = (plugin for plugin, fault in plugins.use().items() if fault is None and plugin.kind == "mechanism")
+    return {plugin.name: plugin.origin for plugin in used}
 
 
 def table(epsilons: Sequence[float], settings: Sequence[float], measure: str = "frequency") -> Iterator[str]:

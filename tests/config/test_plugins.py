@@ -154,6 +154,14 @@ def test_a_file_names_them_and_a_replay_runs_them(good: Path, tmp_path: Path) ->
     assert abs(releases[-1]["estimate"]["lead"] - 1 / 3) < 6 * releases[-1]["stderr"]["lead"]
 
 
+def test_its_mechanism_is_listed_as_foreign(good: Path) -> None:
+    done = run("mechanisms", "--epsilon", "1", "--d", "4", path=good)
+    assert done.returncode == 0, done.stderr
+    rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line.startswith("  ")}
+    assert rows["keep_or_draw"] == rows["grr"]  # they are the same law
+    assert done.stdout.endswith("keep_or_draw is of the package murmurate-extras 1.2, not Murmurate's own.\n")
+
+
 def test_without_the_package_its_names_are_unknown(tmp_path: Path) -> None:
     (tmp_path / "murmurate.toml").write_text(FILE)
     done = run("check", path=tmp_path, cwd=tmp_path)
