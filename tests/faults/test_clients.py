@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from murmurate.agents.kafka.client import Client, Described, Place, Write
 from murmurate.agents.kafka.client.access import Access
+from murmurate.agents.kafka.errors import FencedError
 from tests.faults.broker import Broker
 
 LONG_MS = 120_000
@@ -52,5 +55,35 @@ def test_a_reader_that_has_read_a_stretch_fetches_no_more(broker: Broker) -> Non
                 assert {Place(*at) for at in reader._consumer.paused()} == {place}
             reader.at({place: 4})
             assert not reader._consumer.paused()
+
+    asyncio.run(run())
+
+
+def test_a_writer_that_loses_its_name_while_it_hands_over_records_says_who_has_it(broker: Broker) -> None:
+    """As a worker that was frozen for longer than a session, and goes on in the middle of a transaction."""
+
+    async def run() -> None:
+        client, place = Client(Access((broker.bootstrap,))), Place("clients.fenced", 0)
+        async with client.admin() as admin:
+            await admin.create({place.topic: Described(1, 1, {})})
+        mine, theirs = client.writer("clients.fenced"), client.writer("clients.fenced")
+        await mine.open()
+        await mine.transact([Write(place, b"one")])
+        sends, known = mine._producer.send, mine._producer._txn_manager
+        assert known is not None
+
+        async def slowly(*what: object, **how: object) -> object:
+            if known.is_in_transaction():
+                await theirs.open()
+            sent = await sends(*what, **how)
+            while known.is_in_transaction():  # until the routine behind has been told
+                await asyncio.sleep(0.01)
+            return sent
+
+        mine._producer.send = slowly
+        async with asyncio.timeout(60):
+            with pytest.raises(FencedError, match="another instance has taken over"):
+                await mine.transact([Write(place, b"two"), Write(place, b"three")])
+        await asyncio.gather(mine.close(), theirs.close())
 
     asyncio.run(run())

@@ -113,12 +113,24 @@ class Writer:
                 for place, value, key in writes:
                     sent.append(await producer.send(place.topic, value or None, key=key, partition=place.partition))
                 offsets = [int((await delivery).offset) for delivery in sent]  # each one: a refused record must stop us
-            except BaseException:
+                await producer.commit_transaction()
+            except BaseException as error:
                 for delivery in sent:
                     delivery.add_done_callback(_heard)
+                if isinstance(
+                    error, kafka.IllegalOperation | AssertionError
+                ):  # the transaction has ended from behind meanwhile
+                    raise self._ended_by() from error
                 raise
-            await producer.commit_transaction()
         return offsets
+
+    def _ended_by(self) -> BaseException:
+        """What aiokafka's own routine met that ended the transaction while records were still handed to it."""
+        known = self._producer._txn_manager
+        assert known is not None  # noqa: S101 - it has a transactional id
+        ended = known._transaction_waiter
+        met = ended.exception() if ended is not None and ended.done() and not ended.cancelled() else None
+        return met or kafka.ProducerClosed()
 
     async def close(self) -> None:
         """Let go. What is open is left to the successor, or to the timeout."""
