@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from murmurate.agents.replay.clock import REACH, Clock, Ticks, first_period, last_closing
-from murmurate.agents.replay.source import BATCH_ROWS, NAMED_LINES, Batch, Ints, Source, SourceError
+from murmurate.agents.replay.source import BATCH_ROWS, NAMED_LINES, SECONDS_MS, TIMES, Batch, Ints, Source, SourceError
 from murmurate.config.plan import AnyStreamPlan, Plan
 from murmurate.topics.block import REFUSED
-from murmurate.topics.events import Columns, Fields
+from murmurate.topics.events import Columns, Fields, Reason
 
 _STRETCH = 2 * REACH + 1
 
@@ -144,6 +144,8 @@ class RecordSource(Source):
                     yield batch
         if not usable:
             self._refuse_all(self.counts)
+        if 0 < (clock.clock or 0) < SECONDS_MS:
+            self.remarks.append(f"{self._name}: all times lie in 1970: are they seconds? {TIMES}")
         self._end = max(end, clock.clock or 0)
         self._part = 1.0
 
@@ -206,7 +208,10 @@ class RecordSource(Source):
 
     def _refuse_all(self, reasons: Counter[str]) -> None:
         found = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items())) or f"no {self.unit}"
-        raise SourceError(f"{self._name}: found no good event ({found}); allowed: at least one")
+        named = self.complaints.get(Reason.TIME.value)
+        where = f", first in {self.unit} {named[0]}" if named else ""
+        hint = f"{where}; {TIMES}" if Reason.TIME.value in reasons else ""
+        raise SourceError(f"{self._name}: found no good event ({found}{hint}); allowed: at least one")
 
 
 def readers_of(streams: Sequence[AnyStreamPlan]) -> list[StreamsOfReader]:

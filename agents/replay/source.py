@@ -20,10 +20,20 @@ from numpy.typing import NDArray
 from murmurate.config.plan import AnyStreamPlan, Plan
 from murmurate.errors import MurmurateError
 from murmurate.topics.domains import Words
+from murmurate.topics.events import Reason
 
 BATCH_ROWS: Final = 50_000
 NAMED_LINES: Final = 5
 """The most line numbers of each reason that a summary lists."""
+
+TIMES: Final = "a time is RFC 3339 with a zone, like 2026-11-19T10:00:00Z, or whole milliseconds since 1970"
+HINTS: Final[Mapping[str, str]] = {
+    Reason.TIME.value: TIMES,
+    Reason.VALUE.value: "it is none that the file declares",
+}
+"""What is allowed, for reasons that a newcomer meets."""
+SECONDS_MS: Final = 365 * 86_400_000
+"""Whoever takes seconds for milliseconds has events of 1970 alone."""
 
 Ints = NDArray[np.int64]
 
@@ -141,7 +151,9 @@ class Source(ABC):
             lines = ", ".join(f"{line:,}".replace(",", " ") for line in named)
             more = ", ..." if count > len(named) else ""
             cut = "; the last one has no end: it may have been cut off" if self.cut_line in named else ""
-            texts.append(f"{reason}: {count} {self.unit}{'' if count == 1 else 's'} ({self.unit} {lines}{more}{cut})")
+            said = f"; {HINTS[reason]}" if reason in HINTS else ""
+            what = f"{count} {self.unit}{'' if count == 1 else 's'}"
+            texts.append(f"{reason}: {what} ({self.unit} {lines}{more}{cut}{said})")
         return texts + self.remarks
 
     def _plans(self) -> list[AnyStreamPlan]:

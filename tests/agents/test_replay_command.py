@@ -24,7 +24,7 @@ FILES = ["releases.jsonl", "report.html", "summary.json", "truth.jsonl"]
 KEYS = [
     "events", "seconds", "events_per_second", "releases", "published", "unmeasured", "mre", "mse", "estimate_mse",
     "coverage", "bits_per_user_per_period",
-    "over_budget", "mixed",
+    "over_budget", "refused", "streams", "mixed",
 ]  # fmt: skip
 EVENTS = "events.sample.jsonl"
 SYNTHETIC = "synthetic:lns,n=2000,periods=30"

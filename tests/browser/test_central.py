@@ -52,7 +52,7 @@ def test_the_curators_promise_stands_beside_the_users_one_and_sums_have_their_un
     assert "edge sums events exactly" in text(page, "#central")
     assert "edge sums" not in text(page, "#promise")
     assert "added by the trusted edge to sums" in text(page, "footer")
-    assert "before the data left its user" not in text(page, "footer")
+    assert "before it left the edge" not in text(page, "footer")
     facts = page.run(FACTS.format("revenue"))
     threshold = _last(frames)["method"]["threshold"]
     assert facts["Threshold"] == f"numbers above {threshold:g} EUR count as {threshold:g} EUR"

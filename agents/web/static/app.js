@@ -58,7 +58,7 @@ const TAKE = {
     overview.take([...panels.values()]);
     $("reading").hidden = Boolean($("frames")) || !streams.some(({ shaped }) => shaped);
     const central = streams.filter((spec) => spec.central).length, local = central < streams.length;
-    $("noise").textContent = [local && "added before the data left its user", central && "added by the trusted edge to sums"]
+    $("noise").textContent = [local && "added to each user's value before it left the edge", central && "added by the trusted edge to sums"]
       .filter(Boolean).join(", or ");
     vigil.begin({ ...frame, live }, [...panels.values()]);
   },
