@@ -194,13 +194,17 @@ GOOD = f'{{"stream":"screen","user":"{USER}","time":"2026-11-18T09:00:00Z","valu
 HEADER = b"user,time,value\n"
 UNUSABLE: dict[str, tuple[str, bytes, str]] = {
     "empty": ("a.jsonl", b"", "a.jsonl: found an empty file; allowed: one event a line"),
-    "gzip": ("a.jsonl", gzip.compress(GOOD), "a.jsonl: found gzip data; allowed: the text itself (gunzip it first)"),
-    "gzip by name": ("a.jsonl.gz", GOOD, "a.jsonl.gz: found gzip data; allowed: the text itself (gunzip it first)"),
+    "gzip": (
+        "a.jsonl",
+        gzip.compress(GOOD),
+        "a.jsonl: found gzip data; allowed: the text itself, or a name that ends in .gz",
+    ),
+    "gzip by name": ("a.jsonl.gz", GOOD, "a.jsonl.gz: found no gzip data; allowed: what its name says"),
     "UTF-16": ("a.jsonl", GOOD.decode().encode("utf-16"), "a.jsonl: found UTF-16; allowed: UTF-8"),
     "not UTF-8": ("a.csv", b"us\xe4r,time,value\n", "a.csv: line 1: found bytes that are no UTF-8; allowed: UTF-8"),
     "a missing column": ("a.csv", f"user,value\n{USER},{VALUE}\n".encode(), "a.csv: line 1: found no column 'time'"),
     "bad lines": ("a.jsonl", GOOD[:-9] + b"\n" + GOOD[:-20] + b"\n", "a.jsonl: found no good event (json 2)"),
-    "bad times": ("a.csv", HEADER + f"{USER},{VALUE},home\n".encode(), "a.csv: found no good event (time 1)"),
+    "bad times": ("a.csv", HEADER + f"{USER},{VALUE},home\n".encode(), "a.csv: found no good event (time 1; a time is"),
     "no values": ("a.csv", HEADER + f"{USER},2026-11-18T09:00:00Z,\n".encode(), "a.csv: found no good event (field 1)"),
     "no array": ("a.npy", GOOD, "a.npy: found no NumPy array of numbers"),
     "a JSON array": ("a.json", b"[" + GOOD + b"]", "a.json: found one JSON array; allowed: one JSON object a line"),
