@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -59,7 +60,9 @@ def test_a_reader_that_has_read_a_stretch_fetches_no_more(broker: Broker) -> Non
     asyncio.run(run())
 
 
-def test_a_writer_that_loses_its_name_while_it_hands_over_records_says_who_has_it(broker: Broker) -> None:
+def test_a_writer_that_loses_its_name_while_it_hands_over_records_says_who_has_it(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As a worker that was frozen for longer than a session, and goes on in the middle of a transaction."""
 
     async def run() -> None:
@@ -69,10 +72,11 @@ def test_a_writer_that_loses_its_name_while_it_hands_over_records_says_who_has_i
         mine, theirs = client.writer("clients.fenced"), client.writer("clients.fenced")
         await mine.open()
         await mine.transact([Write(place, b"one")])
-        sends, known = mine._producer.send, mine._producer._txn_manager
+        sends: Any = mine._producer.send
+        known = mine._producer._txn_manager
         assert known is not None
 
-        async def slowly(*what: object, **how: object) -> object:
+        async def slowly(*what: Any, **how: Any) -> Any:
             if known.is_in_transaction():
                 await theirs.open()
             sent = await sends(*what, **how)
@@ -80,7 +84,7 @@ def test_a_writer_that_loses_its_name_while_it_hands_over_records_says_who_has_i
                 await asyncio.sleep(0.01)
             return sent
 
-        mine._producer.send = slowly
+        monkeypatch.setattr(mine._producer, "send", slowly)
         async with asyncio.timeout(60):
             with pytest.raises(FencedError, match="another instance has taken over"):
                 await mine.transact([Write(place, b"two"), Write(place, b"three")])
