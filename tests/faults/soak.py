@@ -42,7 +42,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as passing, Broker(Path(passing) / "broker", settings=BUSY) as broker:
         folder = (args.folder or Path(passing) / "soak").resolve()
         if folder.is_dir() and any(folder.iterdir()):  # logs are read when all is over, and are to be of this run alone
-            parser.error(f"--folder: found files in {folder.name!r}; allowed: an empty folder, or none yet")
+            options.error(f"--folder: found files in {folder.name!r}; allowed: an empty folder, or none yet")
         deployed = Deployed(folder, chosen.name, broker.bootstrap, chosen.text)
         try:
             begun(deployed)
