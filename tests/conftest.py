@@ -16,8 +16,8 @@ from hypothesis import is_hypothesis_test, settings
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 """Test processes share the cores: threads of NumPy's beside them would wait for one another in busy loops."""
 
-settings.register_profile("same", derandomize=True, max_examples=40)
-settings.register_profile("fresh")
+settings.register_profile("same", derandomize=True, max_examples=40, deadline=None)  # other work takes its time too
+settings.register_profile("fresh", deadline=None)
 settings.load_profile("same")
 
 SECONDS = {

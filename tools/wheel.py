@@ -7,6 +7,7 @@ README stays as it is, and a line says so.  The copy has no deleted modules, whi
 here: uploading.  Run: .venv/bin/python tools/wheel.py [DIR]
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -56,7 +57,10 @@ def main(target: Path) -> None:
             readme = (ROOT / "README.md").read_text(encoding="utf-8")
             (copy / "README.md").write_text(absolute(readme, source), encoding="utf-8")
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-        subprocess.run([*command, "--wheel-dir", str(target), str(copy)], check=True)  # noqa: S603 - words of our own
+        env = {
+            name: value for name, value in os.environ.items() if name != "PIP_BUILD_CONSTRAINT"
+        }  # nothing is fetched
+        subprocess.run([*command, "--wheel-dir", str(target), str(copy)], check=True, env=env)  # noqa: S603 - our words
 
 
 if __name__ == "__main__":

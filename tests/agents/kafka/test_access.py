@@ -164,14 +164,18 @@ def test_a_login_that_is_not_whole_or_would_not_be_used_is_refused(kafka: dict[s
 
 
 def test_every_command_that_connects_is_given_what_the_deployment_file_says() -> None:
-    """Two places make a Client, both of `access(deployment)`, so no verb comes by settings of its own."""
+    """Places that have a file make a Client of `access(deployment)`, so no verb comes by settings of its own; who
+    subscribes without one comes by the brokers of a `kafka://` address alone.
+    """
     found = {
-        f"{path.relative_to(ROOT)}": ast.unparse(node.args[0])
+        (f"{path.relative_to(ROOT)}", ast.unparse(node.args[0]))
         for path in sorted((ROOT / "agents").rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Client"
     }
-    assert found == {"agents/cli/against.py": "reached", "agents/cli/deployment.py": "access(deployment)"}
+    bare = {("agents/library/from_kafka.py", "Access(address.brokers)")}
+    assert bare <= found
+    assert {made for path, made in found - bare} == {"reached", "access(deployment)"}
     assert "reached = access(deployment)" in (ROOT / "agents/cli/against.py").read_text(encoding="utf-8")
     library = [path for path in (ROOT / "agents").rglob("*.py") if path.parent.name != "client"]
     makers = ("AIOKafkaConsumer(", "AIOKafkaProducer(", "AIOKafkaClient(", "AIOKafkaAdminClient(")

@@ -78,7 +78,7 @@ class Releases:
 
 
 def test_a_feed_that_waits_for_releases_outlives_brokers_that_are_away() -> None:
-    source = SimpleNamespace(streams=["screen"])
+    source = SimpleNamespace(streams=["screen"], shared=False)
     feeder = Feeder(PLAN, cast(Source, source), cast(Client, cast(Any, AwayClient())), {})
     feeder.fed.settled["screen"], releases = 90, Releases()
     wanted = (100 + AHEAD) * PLAN.stream("screen").every_ms + PLAN.lateness_ms

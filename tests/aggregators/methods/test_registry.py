@@ -93,7 +93,6 @@ class Last(LPU):
 def test_a_method_is_known_wherever_methods_are_once_its_class_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     """What it divides, takes and asks stands on the class: no second table has to be told."""
     monkeypatch.setitem(METHODS, Last.name, Last)
-    monkeypatch.setattr(Named.model_fields["name"].metadata[0], "words", tuple(METHODS))
     table = {"measure": "frequency", "values": ["a", "b"], "every": "1m"}
     privacy = {"epsilon": 1, "window": {"periods": 4}}
     file = {"schema": 1, "name": "shop", "privacy": privacy, "streams": {"screen": {**table, "method": Last.name}}}
