@@ -92,7 +92,7 @@ def audited(question: Question) -> str | None:
         or reports.shape != (_USERS, question.wire_size)
     ):
         return f"{question!r} gives reports that are not uint8[n, {question.wire_size}]"
-    laws = {user % len(values): question.law(held[user]) for user in range(min(_USERS, len(values)))}
+    laws = [question.law(value) for value in values[:_USERS]]
     for user, value in enumerate(held):
         report = reports[user].tobytes()
         if report not in laws[user % len(values)]:

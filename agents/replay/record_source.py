@@ -208,9 +208,7 @@ class RecordSource(Source):
 
     def _refuse_all(self, reasons: Counter[str]) -> None:
         found = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items())) or f"no {self.unit}"
-        named = self.complaints.get(Reason.TIME.value)
-        where = f", first in {self.unit} {named[0]}" if named else ""
-        hint = f"{where}; {TIMES}" if Reason.TIME.value in reasons else ""
+        hint = f"; {TIMES}" if Reason.TIME.value in reasons else ""
         raise SourceError(f"{self._name}: found no good event ({found}{hint}); allowed: at least one")
 
 

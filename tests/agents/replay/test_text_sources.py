@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from murmurate.agents.replay.source import Batch, Source
+from murmurate.agents.replay.source import TIMES, Batch, Source
 from murmurate.agents.replay.sources import SourceError, open_source
 from murmurate.errors import UsageError
 from murmurate.topics.block import REFUSED
@@ -149,6 +149,27 @@ def test_a_file_of_nothing_but_bad_lines_is_an_error_that_counts_them(tmp_path: 
     source = open_source(write(tmp_path, "a.jsonl", "{oops\n" * 7 + event("u", START, "cellar")), plan())
     with pytest.raises(SourceError, match=r"no good event \(json 7, value 1\)"):
         list(source.batches())
+
+
+def test_seconds_that_were_taken_for_milliseconds_are_asked_about(tmp_path: Path) -> None:
+    seconds = "".join(event(f"u-{i}", START // 1000 + i) for i in range(9))
+    source = open_source(write(tmp_path, "a.jsonl", seconds), plan())
+    list(source.batches())
+    (said,) = source.complaint_lines()
+    assert said.startswith("a.jsonl: all times lie in 1970: are they seconds? a time is RFC 3339 with a zone, like ")
+    source = open_source(write(tmp_path, "b.jsonl", event("u", START)), plan())
+    list(source.batches())
+    assert source.complaint_lines() == []
+
+
+def test_a_fault_that_newcomers_meet_is_named_with_what_is_allowed(tmp_path: Path) -> None:
+    lines = event("u", START) + event("u", '"2026-11-18 09:00:00"') + event("u", START, "cellar")
+    source = open_source(write(tmp_path, "a.jsonl", lines), plan())
+    list(source.batches())
+    assert source.complaint_lines() == [
+        f"time: 1 line (line 2; {TIMES})",
+        "value: 1 line (line 3; it is none that the file declares)",
+    ]
 
 
 def test_refusals_after_the_last_good_line_are_counted_too(tmp_path: Path) -> None:
