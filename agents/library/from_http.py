@@ -27,7 +27,7 @@ from murmurate.topics.errors import WireError
 from murmurate.topics.release import Release
 
 SILENCE_S: Final = 60.0
-"""After so long without a sign of life, of which there is one every 15 s, a connection is taken for dead."""
+"""After so long without a sign of life, of which a server gives several a minute, a connection is taken for dead."""
 AGAIN_S, LATEST_S = 1.0, 30.0
 MOST: Final = 64 << 20
 """Bytes of one event: a release has less than one of them in sixty-four."""
