@@ -55,5 +55,5 @@ def test_a_stranger_comes_from_nothing_to_a_subscriber(broker: Broker, deploymen
             os.killpg(shell.pid, signal.SIGKILL)  # the shell and the worker it started
     assert shell.returncode == 0, said[-4000:] + "".join(log.read_text()[-1500:] for log in tmp_path.rglob("*.log"))
     heard = re.findall(r"basket \d+\.\d% \+- \d+\.\d%", said)
-    assert len(heard) == 3
+    assert len(heard) == 10
     assert "holds" in said
