@@ -37,7 +37,8 @@ class Note {
     });
     document.addEventListener("keydown", (event) => { if (event.key === "Escape") this.#show(null); });
     window.addEventListener("scroll", () => {
-      if (this.of && (this.kept || this.of === document.activeElement)) this.#place(); else this.#show(null);
+      if (this.of && (this.kept || this.of === document.activeElement || this.of.matches(":hover"))) this.#place();
+      else this.#show(null);                             /* a scroll moved it from under the pointer */
     }, { passive: true, capture: true });
   }
 
