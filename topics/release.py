@@ -20,6 +20,7 @@ from murmurate.topics.promises import CentralPromise, Privacy
 from murmurate.topics.release_parts import (
     MAX_FIGURES,
     Block,
+    Discovery,
     HorizonStep,
     Instant,
     ListedItems,
@@ -95,6 +96,8 @@ class Release(Message, tag="murmurate/release/2"):
     """
     selection: ListedItems | None = None
     """How the items were chosen that the maps have figures of, where they are few of very many."""
+    discovery: Discovery | None = None
+    """How the names were found, where nobody knows the list, and which of them came, moved and went."""
     thresholds: Annotated[Mapping[Name, Reading], Field(min_length=1, max_length=MAX_FIGURES), *Freeze] | None = None
     """For each monitored statistic that is known, on which side of its threshold it is. Not written where there is
     none.
@@ -154,6 +157,18 @@ class Release(Message, tag="murmurate/release/2"):
             )
             for name, value in self.estimate.items()
         )
+
+    @model_validator(mode="after")
+    def _discovers_its_names(self) -> "Release":
+        if self.discovery is not None and (self.names is None or self.selection is not None):
+            raise ValueError("found a discovery of declared names; allowed: where names are found, and none are listed")
+        if self.discovery is not None and not (
+            self.discovery.since.keys() == self.discovery.seen.keys() == self.estimate.keys()
+            and {*self.discovery.rose, *self.discovery.fell} <= self.estimate.keys()
+            and self.estimate.keys().isdisjoint(self.discovery.gone)
+        ):
+            raise ValueError("found a discovery of other names than estimates; allowed: the same, and others as gone")
+        return self
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Release":

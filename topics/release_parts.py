@@ -127,6 +127,28 @@ class ListedItems(Part):
     """The limit of chance: `errors` times the median standard error of what was found; null where nothing was."""
 
 
+class Discovery(Part):
+    """How the names of a release were found where nobody knows the list, and how they fare."""
+
+    least: Annotated[float, Field(ge=0, le=1)]
+    """The declared share below which nothing is named; 0 where none is."""
+    threshold: Annotated[float, Field(ge=0)] | None
+    """The share up to which what is found may be chance: nothing new below it is named. Null where nothing was asked.
+    """
+    since: Annotated[Mapping[Name, Whole], Field(max_length=MAX_LISTED_ITEMS), *Freeze]
+    """For every name, the period in which it was first found, of its present stay."""
+    seen: Annotated[Mapping[Name, Whole], Field(max_length=MAX_LISTED_ITEMS), *Freeze]
+    """For every name, the newest period in which it was found; later ones only follow it."""
+    rose: Annotated[tuple[Name, ...], Field(max_length=MAX_LISTED_ITEMS)] = ()
+    """Names that rose by more than chance since they were last said to move."""
+    fell: Annotated[tuple[Name, ...], Field(max_length=MAX_LISTED_ITEMS)] = ()
+    """Names that fell by more than chance. Neither list is written when empty."""
+    gone: Annotated[tuple[Name, ...], Field(max_length=MAX_LISTED_ITEMS)] = ()
+    """Names of the release before that this one no longer has: their estimates have fallen below their errors. Not
+    written when empty.
+    """
+
+
 class Reports(Part):
     """What the release is made of."""
 

@@ -16,7 +16,7 @@ import numpy as np
 from murmurate.aggregators.accounting.claim import MixedClaim
 from murmurate.aggregators.accounting.fakes import FakesClaim
 from murmurate.aggregators.accounting.window import NoClaim
-from murmurate.aggregators.measures.result import ChosenItems, InTables, NamedFigures
+from murmurate.aggregators.measures.result import ChosenItems, FoundNames, InTables, NamedFigures
 from murmurate.aggregators.methods.method import Decision
 from murmurate.aggregators.monitoring import reading
 from murmurate.config.plan import Plan, StreamPlan
@@ -25,7 +25,7 @@ from murmurate.randomizers.frequency.appended import AUE
 from murmurate.topics.messages import Rejected, Tallied
 from murmurate.topics.promises import AgainstUsers, Periods, Privacy, Shuffled
 from murmurate.topics.release import Release
-from murmurate.topics.release_parts import PLACES, ListedItems, Reading, Reports
+from murmurate.topics.release_parts import PLACES, Discovery, ListedItems, Reading, Reports
 from murmurate.topics.times import duration, instant
 
 
@@ -68,6 +68,7 @@ def release(plan: Plan, stream: StreamPlan, decision: Decision, came: Came) -> R
         horizon=decision.horizon if stream.stated_model else None,
         names="found" if figures.found else None,
         selection=_selection(figures.chosen),
+        discovery=_discovery(figures.names, figures.discovery),
         tables=tuple(one.table for one in result.filled) if isinstance(result, InTables) else None,
         thresholds=_readings(stream, figures),
         reports=_reports(came),
@@ -114,6 +115,15 @@ def _selection(chosen: ChosenItems | None) -> ListedItems | None:
         return None
     threshold = None if chosen.threshold is None else round(chosen.threshold, PLACES)
     return ListedItems(**chosen._replace(errors=round(chosen.errors, PLACES), threshold=threshold)._asdict())
+
+
+def _discovery(names: Sequence[str], found: FoundNames | None) -> Discovery | None:
+    """How the names of the release were found, and how they fare."""
+    if found is None:
+        return None
+    threshold = None if found.threshold is None else round(found.threshold, PLACES)
+    by_name = {"since": dict(zip(names, found.since, strict=True)), "seen": dict(zip(names, found.seen, strict=True))}
+    return Discovery(**found._replace(threshold=threshold)._asdict() | by_name)
 
 
 def _not_published(figures: NamedFigures) -> Literal["approximated", "unmeasured"]:

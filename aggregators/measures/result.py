@@ -39,6 +39,25 @@ class ChosenItems(NamedTuple):
     """
 
 
+class FoundNames(NamedTuple):
+    """How the names of a release were found, and how they fare."""
+
+    least: float
+    """The declared share below which nothing is named."""
+    threshold: float | None
+    """The share up to which what is found may be chance; None where nothing was asked."""
+    since: tuple[int, ...]
+    """For each name the period in which it was first found, of its present stay."""
+    seen: tuple[int, ...]
+    """For each name the newest period in which it was found."""
+    rose: tuple[str, ...]
+    """Names that rose by more than chance."""
+    fell: tuple[str, ...]
+    """Names that fell by more than chance."""
+    gone: tuple[str, ...]
+    """Names of the release before that are no longer listed."""
+
+
 @dataclass(frozen=True, eq=False)
 class NamedFigures:
     """Estimates with standard errors, by name."""
@@ -58,6 +77,8 @@ class NamedFigures:
     """Whether the names themselves were found in the data."""
     chosen: ChosenItems | None = None
     """How they were chosen, where they are few of many."""
+    discovery: FoundNames | None = None
+    """How they were found, where nobody knows the list."""
 
     @property
     def named(self) -> NamedFigures:

@@ -21,6 +21,7 @@ from murmurate.aggregators.methods.method import (
     Answer,
     Decision,
     Estimate,
+    Finding,
     Floats,
     FoundValues,
     Outcome,
@@ -35,6 +36,8 @@ FORM: Final = StateForm("decision", 1)
 """The version of the form in which a decision is kept."""
 _FILTERED = ("best", "revised")
 _OF_TABLES = ("estimates", "errors")
+_OF_FOUND = ("values", "estimates", "errors", "unbiased", "unbiased_errors")
+_OF_FINDING = ("since", "seen", "moved", "gone")
 _OWN: Final = "own variance"
 """The array of the variance without drift, where that is another one."""
 
@@ -100,7 +103,10 @@ def packed(decision: Decision) -> bytes:
         return dump(FORM, facts, arrays)
     facts |= {"measured_t": decision.measured_t, "mechanism": decision.question.spec()}
     if isinstance(outcome, FoundValues):
-        arrays = {"values": outcome.values, "estimates": outcome.estimates, "errors": outcome.errors}
+        arrays = {what: kept for what in _OF_FOUND if (kept := getattr(outcome, what)) is not None}
+        if (finding := outcome.finding) is not None:
+            facts["threshold"] = finding.threshold
+            arrays |= {what: getattr(finding, what) for what in _OF_FINDING}
         return dump(FORM, {**facts, "outcome": "found"}, arrays)
     pairs = enumerate(zip(outcome.estimates, outcome.errors, strict=True))
     arrays = {f"{what} {k}": table for k, both in pairs for what, table in zip(_OF_TABLES, both, strict=True)}
@@ -125,7 +131,12 @@ def unpacked(kept: bytes) -> Decision:
         measured_variance = arrays[_OWN].copy() if _OWN in arrays else None
         outcome = Vector(*own, filtered.get("best"), filtered.get("revised"), facts["clipped"], measured_variance)
     elif kind == "found":
-        outcome = FoundValues(*(arrays[what].copy() for what in ("values", "estimates", "errors")))
+        finding = None
+        if "threshold" in facts:
+            finding = Finding(facts["threshold"], *(arrays[what].copy() for what in _OF_FINDING))
+        values, estimates, errors = (arrays[what].copy() for what in _OF_FOUND[:3])
+        unbiased, unbiased_errors = (arrays[what].copy() if what in arrays else None for what in _OF_FOUND[3:])
+        outcome = FoundValues(values, estimates, errors, unbiased, unbiased_errors, finding)
     else:
         tables = (tuple(arrays[f"{what} {k}"].copy() for k in range(facts["tables"])) for what in _OF_TABLES)
         outcome = TableEstimates(*tables)

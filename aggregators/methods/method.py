@@ -147,14 +147,39 @@ class Vector:
 
 
 @dataclass(frozen=True, eq=False)
+class Finding:
+    """How values were found, and how they fare: an entry for each of `FoundValues.values`."""
+
+    threshold: float | None
+    """The share up to which what is found may be chance; None where this period asked nothing."""
+    since: NDArray[np.int64]
+    """The period in which each value was first found, of its present stay."""
+    seen: NDArray[np.int64]
+    """The newest period in which each was found."""
+    moved: NDArray[np.int8]
+    """1 where a value rose by more than chance since it was last said to move, -1 where it fell, else 0."""
+    gone: NDArray[np.uint32]
+    """The values of the release before that are no longer listed."""
+
+
+@dataclass(frozen=True, eq=False)
 class FoundValues:
     """Values found in a domain too large to list: the values, how many users hold each, and the errors."""
 
     values: NDArray[np.uint32]
-    """The values that were found: codes, or rows of words, uint32[k] or uint32[k, words]."""
+    """The values that were found or are still followed, the largest first: codes, or rows of words, uint32[k] or
+    uint32[k, words].
+    """
     estimates: Floats
+    """The best estimates of their shares."""
     errors: Floats
     """The standard errors of the estimates."""
+    unbiased: Floats | None = None
+    """What the newest answer alone says of them, raw, NaN where it says nothing; None: the estimates."""
+    unbiased_errors: Floats | None = None
+    """The standard errors of `unbiased`; None: those of the estimates."""
+    finding: Finding | None = None
+    """How they were found, where a method searches for them period by period."""
 
 
 @dataclass(frozen=True, eq=False)

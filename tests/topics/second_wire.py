@@ -177,6 +177,15 @@ LISTED = FOUND | {
         "of": 65536, "by": "mean", "named": ["tea"], "found": ["17"], "errors": 5.095872, "threshold": 0.06115,
     },
 }  # fmt: skip
+SEARCHED = FOUND | {
+    "stream": "search", "measure": "strings", "method": {"name": "pem", "filter": "adaptive"},
+    "mechanism": {"digest": "5d1c0e7a92f3b864", "epsilon": 2.0, "name": "branches"},
+    "estimate": {"news": 0.12, "weather": 0.31},
+    "stderr": {"news": 0.012, "weather": 0.011}, "unbiased": {"news": None, "weather": 0.3014}, "discovery": {
+        "least": 0.001, "threshold": 0.0204, "since": {"news": 5_983_301, "weather": 5_983_250},
+        "seen": {"news": 5_983_308, "weather": 5_983_309}, "rose": ["weather"], "gone": ["map"],
+    },
+}  # fmt: skip
 _CELLS = ("screen=home | os=ios", "screen=home | os=web", "screen=help | os=ios", "screen=help | os=web")
 TABLED = _SHARES | {
     "stream": "pairs", "measure": "pairs",
@@ -273,6 +282,7 @@ def golden() -> dict[str, str]:
         "release of added reports": canonical(ADDED).decode(),
         "release of found names": canonical(FOUND).decode(),
         "release of listed items": canonical(LISTED).decode(),
+        "release of a search": canonical(SEARCHED).decode(),
         "release of tables": canonical(TABLED).decode(),
         "curated": canonical(CURATED).decode(),
         "release before a threshold": canonical(HELD_OUT).decode(),
