@@ -27,7 +27,7 @@ from murmurate.randomizers import Question
 from murmurate.randomizers.errors import shown
 from murmurate.randomizers.thresholds import Epsilon
 from murmurate.topics.domains import Items
-from murmurate.topics.domains.domain import FILLER
+from murmurate.topics.domains.domain import FILLER, NONE
 
 Find = Literal["items", "itemsets"]
 """What is found: single items, or also sets of several."""
@@ -127,9 +127,12 @@ class FoundItems(FoundMeasure):
         return np.array([int(counts[holders].sum()) / users for holders in self._holders(rows, values)], np.float64)
 
     def _holders(self, rows: Values, values: Values) -> Iterator[NDArray[np.int64]]:
-        """For each value the places of the rows that hold it; of a row only wanted items are looked at."""
+        """For each value the places of the rows that hold it; of a row only wanted items are looked at, and of users
+        without a value nothing.
+        """
         wanted = np.unique(values)
-        place, column = np.nonzero(np.isin(rows, wanted[wanted != FILLER]))
+        says = rows[:, :1] != NONE
+        place, column = np.nonzero(np.isin(rows, wanted[wanted != FILLER]) & says)
         item = rows[place, column]
         order = np.argsort(item, kind="stable")
         place, item = place[order], item[order]

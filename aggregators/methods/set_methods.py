@@ -42,7 +42,7 @@ class SetMethod(FindingMethod):
         whole = sum(self.plan.parts.values())
         parts = [Fraction(part, whole) for part in self.plan.parts.values()]
         super().__init__(setting, would_use=self.plan.first, parts=parts)
-        self.search = self._anew()
+        self.search = SetSearch(self.plan, self.followed.values)
 
     @classmethod
     def smallest_part(cls, options: MethodOptions) -> Fraction:
@@ -50,11 +50,8 @@ class SetMethod(FindingMethod):
         parts = PARTS[options.name].values()
         return Fraction(min(parts), sum(parts))
 
-    def _anew(self) -> SetSearch:
-        return SetSearch(self.plan, self.followed.values)
-
     def _begin(self) -> Request | Decision:
-        self.search = self._anew()
+        self.search = SetSearch(self.plan, self.followed.values, self.search.sizes)
         return super()._begin()
 
     def _question(self, phase: int) -> Question | None:
@@ -65,7 +62,7 @@ class SetMethod(FindingMethod):
 
     def _searched(self) -> Search | None:
         measured = self.search.measured
-        self.search = self._anew()
+        self.search = SetSearch(self.plan, self.followed.values[:0], self.search.sizes)
         return search_of(measured, self.measure.least) if measured else None
 
     # ---- state ----

@@ -10,9 +10,8 @@ sizes where nobody can hold two.  The state between two phases is in `facts` and
     svsm        the same, then sizes 2 and shares 8 of itemsets guessed from the shares of items
     ldp_miner   sizes of all 1, candidates 4, shares 5
 
-Shares carry the correction for sets larger than the padding; to their variance comes what the correction leaves
-unknown, its own noise and half of its excess over 1, since holders of one item may have larger sets than others.
-Source: Wang 2021, sections 5.1.1, 5.3 and 5.4.  Not here: slots and rounds (set_methods.py).
+Shares carry the correction for sets larger than the padding, and their variances what it leaves unknown
+(set_sizes.py).  Source: Wang 2021, sections 5.1.1, 5.3 and 5.4.  Not here: slots and rounds (set_methods.py).
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 
 from murmurate.aggregators.hitters.itemset_search import ITEMSET_PARTS, guesses
 from murmurate.aggregators.hitters.ldp_miner import MINER_PARTS
-from murmurate.aggregators.hitters.search import SIGNIFICANT, threshold
-from murmurate.aggregators.hitters.set_search import ITEM_PARTS, correction, kept_sizes, length_from, needs_candidates
+from murmurate.aggregators.hitters.search import threshold
+from murmurate.aggregators.hitters.set_search import ITEM_PARTS, needs_candidates
 from murmurate.aggregators.methods.last_estimate import measured
 from murmurate.aggregators.methods.method import Answer, Floats
 from murmurate.aggregators.methods.set_questions import (
@@ -40,7 +40,8 @@ from murmurate.aggregators.methods.set_questions import (
     shares_question,
     sizes_question,
 )
-from murmurate.randomizers import Question
+from murmurate.aggregators.methods.set_sizes import HeldSizes, Padding
+from murmurate.randomizers import Question, Size, Viewed
 from murmurate.randomizers.candidates import MOST_BYTES, MOST_SETS
 from murmurate.randomizers.layouts import FILLER
 from murmurate.randomizers.state import Arrays
@@ -73,6 +74,10 @@ PARTS: Final[Mapping[str, Mapping[Phase, int]]] = {
     "ldp_miner": dict(zip((Phase.ALL_SIZES, Phase.CANDIDATES, Phase.SHARES), MINER_PARTS, strict=True)),
 }
 """The phases of each method in their order, with their parts of the users."""
+BY_CHANCE: Final = 0.02
+"""How many candidates that nobody holds are expected above the bar of a phase: one in fifty periods."""
+NO_SIZES: Final[Mapping[Phase, HeldSizes]] = MappingProxyType({})
+"""What is known of sizes before the first period."""
 
 
 @dataclass(frozen=True)
@@ -123,23 +128,25 @@ class MeasuredShares:
 
     @property
     def bar(self) -> float:
-        """What hardly any candidate that nobody holds exceeds: one in twenty searches."""
-        return threshold(self.variances, None, SIGNIFICANT)
+        """What hardly any candidate that nobody holds exceeds."""
+        return threshold(self.variances, None, BY_CHANCE)
 
 
 class SetSearch:
     """One period's search: what is known after the phases so far."""
 
-    def __init__(self, plan: SetPlan, followed: Rows) -> None:
-        """followed: rows of items that were found in earlier periods, and are measured again."""
-        self.plan, self.followed = plan, followed
+    def __init__(self, plan: SetPlan, followed: Rows, sizes: Mapping[Phase, HeldSizes] = NO_SIZES) -> None:
+        """followed: rows of items that were found in earlier periods, and are measured again. sizes: what earlier
+        periods said of sizes.
+        """
+        self.plan, self.followed, self.sizes = plan, followed, dict(sizes)
         _, d, self._most, _ = plan.layout
         self.items = np.zeros(0, np.int64) if Phase.CANDIDATES in plan.parts else np.arange(d)
         """The candidates among items, rising."""
         self.itemsets: list[tuple[int, ...]] = []
         """The candidates among sets of items, in the order of their questions."""
-        self.length, self.factor, self.doubt = 1, 1.0, 0.0
-        """The length to which sets are padded in the next phase of shares, its correction, and the variance of that."""
+        self.padding = Padding()
+        """What sets are padded to in the next phase of candidates or shares."""
         self.measured: list[MeasuredShares] = []
         """What is known of shares: of items, then of itemsets."""
         self.heard = 0
@@ -159,59 +166,60 @@ class SetSearch:
             case Phase.ALL_SIZES:
                 return sizes_question(layout, None, epsilon)
             case Phase.CANDIDATES:
-                return candidates_question(layout, self.length, 2 * k, epsilon)
+                return candidates_question(layout, self.padding.length, 2 * k, epsilon)
             case Phase.SIZES:
                 return sizes_question(layout, items, epsilon)
             case Phase.SHARES:
                 miner = self.plan.method == "ldp_miner"
-                return shares_question(layout, 2 * k if miner else self.length, items, epsilon, hashed=miner)
+                return shares_question(layout, 2 * k if miner else self.padding.length, items, epsilon, hashed=miner)
             case Phase.SET_SIZES:
                 return sizes_question(layout, self.itemsets, epsilon)
             case Phase.SET_SHARES:
-                return shares_question(layout, self.length, self.itemsets, epsilon)
+                return shares_question(layout, self.padding.length, self.itemsets, epsilon)
 
     def take(self, number: int, question: Question, answer: Answer, users: float | None) -> None:
         """Take the answer of a phase that counts. question: with the public choices of its round. users: of whom those
         who answered are a sample.
         """
         self.heard = number + 1
-        match self.plan.phases[number]:
+        phase = self.plan.phases[number]
+        match phase:
             case Phase.CANDIDATES:
                 known = self.followed[(self.followed != FILLER).sum(axis=1) == 1, 0].astype(np.int64)
                 best = best_items(question, answer, 2 * self.plan.k)
                 new = best[~np.isin(best, known)]
                 self.items = np.sort(np.concatenate((known, new))[: 2 * self.plan.k])
-                self.length, self.factor, self.doubt = 1, 1.0, 0.0
+                self.padding = Padding()
             case Phase.ALL_SIZES | Phase.SIZES | Phase.SET_SIZES:
-                self._size(question, answer)
+                self._size(phase, question, answer)
             case Phase.SHARES:
                 rows = self._rows([(item,) for item in self.items.tolist()])
                 self.measured.append(self._shares(rows, question, answer, users))
                 self.itemsets = self._guessed(self.measured[0]) if self.plan.largest > 1 else []
-                self.length, self.factor, self.doubt = 1, 1.0, 0.0
+                self.padding = Padding()
             case Phase.SET_SHARES:
                 self.measured.append(self._shares(self._rows(self.itemsets), question, answer, users))
 
-    def _size(self, question: Question, answer: Answer) -> None:
-        """Find how long sets are padded, and by what factor that makes shares too small."""
-        n, none = answer.counted, int(self.plan.layout[3])
-        found = question.estimate(answer.support, n)
-        sizes = found[: len(found) - none]
+    def _size(self, phase: Phase, question: Question, answer: Answer) -> None:
+        """Take what users said of the number of candidates that they hold, and choose what sets are padded to."""
+        assert isinstance(question, Viewed)  # noqa: S101 - what set_questions.py asks
+        assert isinstance(question.view, Size)  # noqa: S101
+        n, parts = answer.counted, self.plan.parts
+        told = question.estimate(answer.support, n)[: question.view.most + 1]  # and not who has no value
         variance = float(question.noise(np.zeros(1))[0]) / n
-        kept = kept_sizes(sizes, variance)
-        self.length = length_from(kept)
-        self.factor = correction(kept, self.length)
-        numbers = np.arange(len(kept)) * (kept > 0)
-        cut = np.minimum(numbers, self.length)
-        whole = float((cut * kept).sum())
-        own = variance * float(((numbers - self.factor * cut) ** 2).sum()) / whole**2 if whole > 0 else 0.0
-        self.doubt = own + ((self.factor - 1) / 2) ** 2
+        self.sizes[phase] = self.sizes.get(phase, HeldSizes()).take(told, variance)
+        following = self.plan.phases[self.plan.phases.index(phase) + 1]
+        reports = n * parts[following] / parts[phase]
+        self.padding = self.sizes[phase].padding(
+            question.view.most, question.view.held.number, float(self.plan.epsilon), reports
+        )
 
     def _shares(self, rows: Rows, question: Question, answer: Answer, users: float | None) -> MeasuredShares:
         """The corrected shares of a phase's candidates."""
         own = measured(0, question, answer, users, kept=False)
-        doubt = self.doubt * np.maximum(own.unbiased, 0) ** 2
-        return MeasuredShares(rows, own.unbiased * self.factor, own.variance * self.factor**2 + doubt)
+        _, factor, doubt = self.padding
+        unsure = doubt * np.maximum(own.unbiased, 0) ** 2
+        return MeasuredShares(rows, own.unbiased * factor, own.variance * factor**2 + unsure)
 
     def _guessed(self, items: MeasuredShares) -> list[tuple[int, ...]]:
         """Itemsets that could be frequent: those that are followed, and guessed ones, as many as a round can name."""
@@ -236,21 +244,24 @@ class SetSearch:
 
     def facts(self) -> dict[str, Any]:
         """What of the state is no array."""
-        known = {"length": self.length, "factor": self.factor, "doubt": self.doubt, "heard": self.heard}
-        return {**known, "itemsets": self.itemsets}
+        sizes = {phase.value: one.variance for phase, one in self.sizes.items()}
+        return {"heard": self.heard, "padding": list(self.padding), "itemsets": self.itemsets, "sizes": sizes}
 
     def arrays(self) -> Arrays:
         """The rest of the state."""
         found: Arrays = {"followed": self.followed, "items": self.items}
+        found |= {phase.value: one.shares for phase, one in self.sizes.items()}
         for number, one in enumerate(self.measured):
             found |= {f"rows {number}": one.rows, f"told {number}": np.stack((one.shares, one.variances))}
         return found
 
     def load(self, facts: dict[str, Any], arrays: Arrays) -> None:
         """Take over `facts` and `arrays`."""
-        self.length, self.factor, self.doubt = facts["length"], facts["factor"], facts["doubt"]
-        self.heard = facts["heard"]
+        self.heard, self.padding = facts["heard"], Padding(*facts["padding"])
         self.itemsets = [tuple(one) for one in facts["itemsets"]]
+        self.sizes = {
+            Phase(name): HeldSizes(arrays[name].copy(), variance) for name, variance in facts["sizes"].items()
+        }
         self.followed, self.items = arrays["followed"].copy(), arrays["items"].copy()
         self.measured = []
         while f"rows {len(self.measured)}" in arrays:

@@ -11,6 +11,7 @@ set_phases.py), who is asked.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Final
 
@@ -22,9 +23,9 @@ from murmurate.aggregators.hitters.set_search import ranking
 from murmurate.aggregators.methods.method import Answer, Floats
 from murmurate.randomizers import GRR, OLH, Branches, Itemsets, Padded, Question, Size, Viewed
 from murmurate.randomizers.candidates import Candidates
-from murmurate.randomizers.frequency.hash_counts import OLHCounts
+from murmurate.randomizers.frequency.hash_counts import MAX_COUNTS, OLHCounts
 from murmurate.randomizers.frequency.local_hash import DEFAULT_POOL
-from murmurate.randomizers.thresholds import Epsilon
+from murmurate.randomizers.thresholds import MICRO, Epsilon
 from murmurate.randomizers.views import View
 
 FLAT: Final = 1 << 14
@@ -39,13 +40,13 @@ def candidates_question(layout: Layout, length: int, k: int, epsilon: Epsilon) -
     """The question that finds k candidates among all items. length: to how many items a set is padded."""
     d = layout[1]
     if d + length <= FLAT:
-        return better(Padded(layout, length), epsilon, counts=True)
+        view = Padded(layout, length)
+        return better(view, OLHCounts(d=view.d, epsilon=epsilon, pool=pool_of(epsilon)))
     from murmurate.randomizers.padding import SampledPrefix
 
-    told = [
-        Viewed(view, OLHCounts(d=view.d, epsilon=epsilon, pool=DEFAULT_POOL))
-        for view in (SampledPrefix(layout, length, bits) for bits in prefix_lengths(d, k))
-    ]
+    lengths = prefix_lengths(d, k)
+    views = [SampledPrefix(layout, length, bits) for bits in lengths]
+    told = [Viewed(view, OLHCounts(d=view.d, epsilon=epsilon, pool=pool_of(epsilon, len(lengths)))) for view in views]
     return told[0] if len(told) == 1 else Branches([(1, question) for question in told])
 
 
@@ -61,28 +62,41 @@ def prefix_lengths(d: int, k: int) -> tuple[int, ...]:
     return next((one[1:] for one in steps if sum(domain_sizes(one, k)) <= FLAT), levels(m, k, most)[1:])
 
 
-def better(view: View, epsilon: Epsilon, *, counts: bool = False) -> Viewed:
-    """The view before GRR, or before local hashing where that has the smaller variance. counts: hashing keeps its
-    counts, so that no tally has one for each code.
-    """
-    hashed = Viewed(view, (OLHCounts if counts else OLH)(d=view.d, epsilon=epsilon, pool=DEFAULT_POOL))
-    told, nobody = Viewed(view, GRR(d=view.d, epsilon=epsilon)), np.zeros(1)
+def better(view: View, hashing: OLH | OLHCounts) -> Viewed:
+    """The view before GRR, or before this local hashing where that has the smaller variance."""
+    hashed, told, nobody = (
+        Viewed(view, hashing),
+        Viewed(view, GRR(d=view.d, epsilon=Fraction(hashing.epsilon_micro, MICRO))),
+        np.zeros(1),
+    )
     return told if float(told.noise(nobody)[0]) <= float(hashed.noise(nobody)[0]) else hashed
 
 
+@lru_cache(maxsize=64)
+def pool_of(epsilon: Epsilon, groups: int = 1) -> int:
+    """How many hash functions a round has whose counts are kept: the usual number, or as many as a tally has counts
+    for, in all groups together.
+    """
+    cells = OLH(d=2, epsilon=epsilon, pool=0).g
+    return min(DEFAULT_POOL, (MAX_COUNTS // groups - 1) // cells)
+
+
 def sizes_question(layout: Layout, candidates: Candidates | None, epsilon: Epsilon) -> Viewed:
-    """The question for how many of the candidates a user holds."""
+    """The question for how many of the candidates a user holds. Each report has a hash function of its own: sizes are
+    few, and so alike that a pool of functions would tell.
+    """
     view = Size(layout, candidates)
-    return Viewed(view, OLH(d=view.d, epsilon=epsilon, pool=0))
+    return better(view, OLH(d=view.d, epsilon=epsilon, pool=0))
 
 
 def shares_question(
     layout: Layout, length: int, candidates: Candidates | None, epsilon: Epsilon, *, hashed: bool = False
 ) -> Viewed:
     """The question for one of the candidates, padded to this length. hashed: by local hashing, whatever is better."""
-    sets = candidates is not None and not isinstance(candidates[0], int)
+    sets = bool(candidates) and not isinstance(candidates[0], int)  # type: ignore[index]
     view = Itemsets(layout, length, candidates) if sets else Padded(layout, length, candidates)  # type: ignore[arg-type]
-    return Viewed(view, OLH(d=view.d, epsilon=epsilon, pool=DEFAULT_POOL)) if hashed else better(view, epsilon)
+    hashing = OLH(d=view.d, epsilon=epsilon)
+    return Viewed(view, hashing) if hashed else better(view, hashing)
 
 
 def best_items(question: Question, answer: Answer, k: int) -> NDArray[np.int64]:
