@@ -56,7 +56,7 @@ def test_of_a_longer_prefix_a_hash_of_62_bits_is_told(bits: int) -> None:
     assert (of.codes_of(cut) == codes).all()
     assert of.parameters() == {"bits": bits, "fold": 1}
     assert view(of.spec()).spec() == of.spec()
-    ends = of.of.array(list(of.extremes))
+    ends = of.of.rows(of.of.array(list(of.extremes)))
     assert len(set(of.codes_of(ends).tolist())) == 2
 
 
