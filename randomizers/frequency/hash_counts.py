@@ -60,7 +60,7 @@ class OLHCounts(LocalHash):
         return self._named or usual_cells(ratio)
 
     def __repr__(self) -> str:
-        return f"OLHCounts(d={self.d}, epsilon={self.epsilon}, pool={self.pool}{f', g={self.g}' * bool(self._named)})"
+        return f"OLHCounts(d={self.d}, epsilon={self.epsilon}{f', g={self.g}' if self._named else ''})"
 
     # ---- what is counted ----
 
