@@ -29,6 +29,15 @@ class FewOfMany(PlannedMeasure):
         """The names of the statistics that may have a threshold: those that every measured release has."""
         return self.names
 
+    def monitors(self, name: str) -> bool:
+        """Whether a statistic of this name may have a threshold."""
+        return name in self.monitored
+
+    @property
+    def finds(self) -> bool:
+        """Whether a method searches for names, of which any value of the domain may be one."""
+        return False
+
     @property
     def lists_largest(self) -> bool:
         """Whether a release lists the largest of very many items, and those that are named."""
