@@ -16,12 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from murmurate.aggregators.measures.found_items import FoundItems
-from murmurate.aggregators.methods.finding import FindingMethod, found_measure
+from murmurate.aggregators.measures.measure import Measure
+from murmurate.aggregators.methods.finding import FindingMethod
 from murmurate.aggregators.methods.followed import Search
 from murmurate.aggregators.methods.method import Answer, Decision, Floats, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.set_phases import PARTS, MeasuredShares, Rows, SetPlan, SetSearch
-from murmurate.randomizers import ParameterError, Question
+from murmurate.randomizers import Question
 from murmurate.randomizers.state import Arrays
 from murmurate.randomizers.thresholds import MICRO
 
@@ -29,20 +30,24 @@ from murmurate.randomizers.thresholds import MICRO
 class SetMethod(FindingMethod):
     """A search among sets of items."""
 
+    searches = FoundItems
     finds: ClassVar[str]
     """What it finds: "items" or "itemsets"."""
 
     def __init__(self, setting: Setting) -> None:
-        measure = found_measure(self.name, setting)
-        if not isinstance(measure, FoundItems) or measure.find != self.finds:
-            found = measure.find if isinstance(measure, FoundItems) else measure.name
-            raise ParameterError(f"{self.name}: found a search for {found}; allowed: for {self.finds}")
+        measure = self.checked(setting)
+        assert isinstance(measure, FoundItems)  # noqa: S101 - what it serves
         epsilon = Fraction(setting.epsilon_micro, MICRO)
         self.plan = SetPlan(self.name, measure.layout, epsilon, measure.top, measure.largest)
         whole = sum(self.plan.parts.values())
         parts = [Fraction(part, whole) for part in self.plan.parts.values()]
         super().__init__(setting, would_use=self.plan.first, parts=parts)
         self.search = SetSearch(self.plan, self.followed.values)
+
+    @classmethod
+    def serves(cls, measure: Measure) -> bool:
+        """Whether the measure looks for what it finds."""
+        return isinstance(measure, FoundItems) and measure.find == cls.finds
 
     @classmethod
     def smallest_part(cls, options: MethodOptions) -> Fraction:

@@ -15,6 +15,7 @@ from pydantic import model_validator
 from murmurate.aggregators.measures.found import LEAST, MOST_LISTED, TOP
 from murmurate.aggregators.measures.found_items import TOGETHER, Find, FoundItems, largest_of
 from murmurate.aggregators.measures.measure import AUTO
+from murmurate.aggregators.methods.set_methods import SVIM, SVSM
 from murmurate.config.errors import Mistake
 from murmurate.config.kinds import Number, Texts, WholeNumber, seen
 from murmurate.config.measures.frequency import VALUE
@@ -26,8 +27,8 @@ from murmurate.topics.domains import Items
 from murmurate.topics.domains.domain import FILLER, MAX_LISTED
 from murmurate.topics.release_parts import MAX_NAME
 
-METHODS: Final[Mapping[str, tuple[str, ...]]] = {"items": ("svim", "ldp_miner"), "itemsets": ("svsm",)}
-"""The methods that find these, the usual one first."""
+USUAL: Final[Mapping[str, str]] = {"items": SVIM.name, "itemsets": SVSM.name}
+"""The method that finds these where a file names none."""
 
 
 class FoundItemsStream(StreamTable):
@@ -36,7 +37,7 @@ class FoundItemsStream(StreamTable):
     measured = FoundItems
     measure: Literal["items"]
     """What is measured."""
-    find: Annotated[Find, OneOf(*METHODS)]
+    find: Annotated[Find, OneOf(*USUAL)]
     """What is looked for: single "items", or "itemsets": also sets of several that users hold together."""
     values: Annotated[tuple[str, ...], Texts(VALUE, 1, MAX_ITEMS)] | None = None
     """The items by name; or else `items`."""
@@ -55,8 +56,8 @@ class FoundItemsStream(StreamTable):
     @classmethod
     def _has_a_method(cls, found: Any) -> Any:
         """The table with the usual method where it names none."""
-        usual = METHODS.get(str(found.get("find"))) if isinstance(found, Mapping) else None
-        return found if usual is None or "method" in found else {**found, "method": usual[0]}
+        usual = USUAL.get(str(found.get("find"))) if isinstance(found, Mapping) else None
+        return found if usual is None or found.get("method") is not None else {**found, "method": usual}
 
     def statistic(self) -> FoundItems:
         """What is found of its items."""
@@ -80,16 +81,11 @@ class FoundItemsStream(StreamTable):
         if mistake := declared_items(self.values, self.items):
             yield mistake
             return
-        if self.method.name not in METHODS[self.find]:
-            allowed = f"{', '.join(METHODS[self.find])}, with find = {self.find}"
-            yield Mistake("method", seen(self.method.name), allowed)
-            return
         if self.find == "itemsets":
             yield from self._itemset_mistakes()
-        if self.method.revise:
-            yield Mistake("method.revise", seen(self.method.revise), "0, with find")
         if self.season is not None:
             yield Mistake("season", seen(shortest(self.season)), "none, with find")
+            return
         yield from super()._mistakes()
 
     def _itemset_mistakes(self) -> Iterator[Mistake]:

@@ -31,7 +31,7 @@ from murmurate.config.measures.vector import VectorStream
 
 TABLES: Final[dict[str, type[DeclaredStream]]] = {}
 """Every table by the name of its measure; that of a central stream, where there is a local one of the measure too, by
-"NAME.central", and that of a stream whose names are found by "NAME.found".
+"NAME.central", and that of a stream that has to say what to find by "NAME.found".
 """
 Registered = TypeVar("Registered", bound=type[DeclaredStream])
 CENTRAL: Final = "central"
@@ -41,7 +41,8 @@ FOUND: Final = "found"
 def register(table: Registered) -> Registered:
     """Add a kind of measure, by the class of its table."""
     name, kind = table.measured.name, table.measured
-    second = CENTRAL if issubclass(table, CentralStream) else FOUND if "find" in table.model_fields else ""
+    finds = "find" in table.model_fields and table.model_fields["find"].is_required()
+    second = CENTRAL if issubclass(table, CentralStream) else FOUND if finds else ""
     TABLES[f"{name}.{second}" if second else name] = table
     KINDS[name] = KINDS.get(name, kind) if second else kind
     return table

@@ -51,7 +51,7 @@ def test_a_table_says_a_measure_and_a_method() -> None:
         ({"method": "svsm"}, "method: found 'svsm'; allowed: svim, ldp_miner"),
         ({"find": "itemsets", "method": "svim"}, "method: found 'svim'; allowed: svsm"),
         ({"method": {"name": "svim", "revise": 3}}, "method.revise: found 3; allowed: 0, with "),
-        ({"season": "24h"}, "season: found '24h'; allowed: none, with find"),
+        ({"season": "24h"}, "season: found '1d'; allowed: none, with find"),
         ({"find": "itemsets", "most": 1}, "most: found 1; allowed: 2 or more, with find = itemsets"),
         ({"find": "itemsets", "items": 1}, "items: found 1; allowed: 2 or more, with find = itemsets"),
         (

@@ -191,11 +191,10 @@ def test_each_of_what_cannot_be_asked_is_one_line() -> None:
     ):
         with pytest.raises(ParameterError, match=f"^[a-z]+: candidates: found {found_}; allowed: {allowed}$"):
             shares_question(sets, 2, candidates, 1)
-    with pytest.raises(ParameterError, match=r"^svim: found a search for itemsets; allowed: for items$"):
-        METHODS["svim"](setting("svsm", D, top=8))
-    declared = ItemShares(Items(9, 3), True, pad=2)
-    with pytest.raises(ParameterError, match=r"^svim: found a stream of items; allowed: one whose names are found$"):
-        METHODS["svim"](Setting(declared, 1_000_000, 2, 80, 1, bytes(32)))
+    declared = Setting(ItemShares(Items(9, 3), True, pad=2), 1_000_000, 2, 80, 1, bytes(32))
+    for other in (setting("svsm", D, top=8), declared):
+        with pytest.raises(ParameterError, match=r"^svim: found a stream of items; allowed: one whose values it finds$"):
+            METHODS["svim"](other)
     with pytest.raises(ParameterError, match=r"^svim: found 16 slots to divide, w = 2; allowed: at least 20$"):
         METHODS["svim"](setting("svim", D, top=8, slots=16))
 
