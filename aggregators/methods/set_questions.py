@@ -23,7 +23,7 @@ from murmurate.aggregators.hitters.set_search import ranking
 from murmurate.aggregators.methods.method import Answer, Floats
 from murmurate.randomizers import GRR, OLH, Branches, Itemsets, Padded, Question, Size, Viewed
 from murmurate.randomizers.candidates import Candidates
-from murmurate.randomizers.frequency.hash_counts import MAX_COUNTS, OLHCounts
+from murmurate.randomizers.frequency.hash_counts import OLHCounts
 from murmurate.randomizers.frequency.local_hash import DEFAULT_POOL
 from murmurate.randomizers.thresholds import MICRO, Epsilon
 from murmurate.randomizers.views import View
@@ -32,6 +32,8 @@ FLAT: Final = 1 << 14
 """The largest number of items, or of prefixes in all groups together, that are hashed with every seed of the pool, in
 about a second.
 """
+COUNTS: Final = 1 << 20
+"""The most counts of hash and cell that a tally holds, 4 MB."""
 Layout = tuple[Any, ...]
 
 
@@ -74,11 +76,12 @@ def better(view: View, hashing: OLH | OLHCounts) -> Viewed:
 
 @lru_cache(maxsize=64)
 def pool_of(epsilon: Epsilon, groups: int = 1) -> int:
-    """How many hash functions a round has whose counts are kept: the usual number, or as many as a tally has counts
-    for, in all groups together.
+    """How many hash functions a round has whose counts are kept: the usual number, or as many as keep a tally, of all
+    groups together, below COUNTS. What a pool adds to errors falls with its counts, so that fewer functions of more
+    cells do.
     """
     cells = OLH(d=2, epsilon=epsilon, pool=0).g
-    return min(DEFAULT_POOL, (MAX_COUNTS // groups - 1) // cells)
+    return max(1, min(DEFAULT_POOL, COUNTS // (groups * cells)))
 
 
 def sizes_question(layout: Layout, candidates: Candidates | None, epsilon: Epsilon) -> Viewed:
