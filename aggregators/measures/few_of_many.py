@@ -29,6 +29,12 @@ class FewOfMany(PlannedMeasure):
         """The names of the statistics that may have a threshold: those that every measured release has."""
         return self.names
 
+    @property
+    def monitored_words(self) -> str:
+        """The statistics that may have a threshold, in words, the first ones where they are many."""
+        some = [*self.monitored[:8], *(["..."] if len(self.monitored) > 8 else [])]
+        return ", ".join(some) or "none, since names are found"
+
     def monitors(self, name: str) -> bool:
         """Whether a statistic of this name may have a threshold."""
         return name in self.monitored

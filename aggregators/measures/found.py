@@ -77,6 +77,11 @@ class FoundMeasure(Measure):
         return self.top
 
     @property
+    def possible(self) -> tuple[str, ...]:
+        """All mechanisms that serve it, since a search asks about no more values than it names itself."""
+        return self.serving
+
+    @property
     def finds(self) -> bool:
         """Names are found, whatever they are."""
         return True
@@ -92,6 +97,12 @@ class FoundMeasure(Measure):
             return self.names_of(self.values_of((name,))) == (name,)
         except ValueError:
             return False
+
+    @property
+    def monitored_words(self) -> str:
+        """Any value may have a threshold, by the name that a release would have for it."""
+        one, _ = self.called
+        return f"any {one.lower()}, as a release names it"
 
     def result(self, decision: Decision, shaping: Shaping = NORM_SUB) -> NamedFigures:
         """The shares of what was found, and how it was found."""

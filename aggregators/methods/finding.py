@@ -18,11 +18,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from murmurate.aggregators.measures.found import FoundMeasure
+from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.methods.dissimilarity import finite_population_factor
 from murmurate.aggregators.methods.followed import Followed, Search
 from murmurate.aggregators.methods.last_estimate import LastEstimate
@@ -42,6 +43,8 @@ class FindingMethod(MethodBase):
 
     division = "population"
     averages = True
+    searches: ClassVar[type[FoundMeasure]]
+    """The kind of measure whose values it finds."""
 
     def __init__(
         self, setting: Setting, *, would_use: Question, parts: Sequence[Fraction] = WHOLE, **options: str
@@ -51,7 +54,7 @@ class FindingMethod(MethodBase):
         """
         super().__init__(setting, would_use=would_use, **options)
         self.standing = LastEstimate(None, np.zeros(0), np.zeros(0), would_use)
-        self.measure = found_measure(self.name, setting)
+        self.measure = self.checked(setting)
         self.pool = Pool(slots=setting.slots, w=setting.w, seed=setting.seed)
         ends = [int(end * (setting.slots // setting.w)) for end in accumulate(parts, initial=Fraction(0))]
         self.sizes = tuple(end - start for start, end in pairwise(ends))
@@ -74,6 +77,19 @@ class FindingMethod(MethodBase):
     def smallest_part(cls, options: MethodOptions) -> Fraction:
         """The part of a period's slots that its smallest phase asks."""
         return Fraction(1)
+
+    @classmethod
+    def serves(cls, measure: Measure) -> bool:
+        """Whether it finds the values of this measure."""
+        return isinstance(measure, cls.searches)
+
+    @classmethod
+    def checked(cls, setting: Setting) -> FoundMeasure:
+        """What the stream measures, if it is something that this method finds."""
+        if not isinstance(setting.measure, FoundMeasure) or not cls.serves(setting.measure):
+            found = setting.measure.name
+            raise ParameterError(f"{cls.name}: found a stream of {found}; allowed: one whose values it finds")
+        return setting.measure
 
     # ---- what a search fills in ----
 
@@ -147,10 +163,3 @@ class FindingMethod(MethodBase):
         self.phase = facts["phase"]
         self.pool.load(self.t, arrays["ages"])
         self.followed.load(facts["followed"], arrays)
-
-
-def found_measure(name: str, setting: Setting) -> FoundMeasure:
-    """What is searched for, if the stream searches for anything."""
-    if not isinstance(setting.measure, FoundMeasure):
-        raise ParameterError(f"{name}: found a stream of {setting.measure.name}; allowed: one whose names are found")
-    return setting.measure

@@ -47,6 +47,8 @@ class Search:
     """The shares of values as these answers alone tell them, raw, and their variances, sampling included; NaN where
     they tell nothing.
     """
+    exceeded: tuple[Floats, Floats] | None = None
+    """The shares that exceeded the bars, and their variances, where these are not this period's own alone."""
 
 
 class Followed:
@@ -88,11 +90,12 @@ class Followed:
         known = _places(self.values, found.values)
         self._seen[known[known >= 0]] = t
         new = np.flatnonzero(known < 0)
-        shares, variances = found.measured(found.values[new])
+        raw = np.stack(found.measured(found.values[new]))
+        shares, variances = raw if found.exceeded is None else np.stack(found.exceeded)[:, new]
         mean, own_error = first_sight(shares, np.sqrt(variances), found.bars[new])
         stays, joins = self._room(stays, estimate, mean)
-        self._exchange(np.flatnonzero(stays), t, found.values[new[joins]], np.stack((shares, variances))[:, joins],
-                       np.stack((mean, own_error**2))[:, joins])  # fmt: skip
+        belief = np.stack((mean, own_error**2))
+        self._exchange(np.flatnonzero(stays), t, found.values[new[joins]], raw[:, joins], belief[:, joins])
         self.gone = before[_places(self.values, before) < 0]
         self._say_moved()
 

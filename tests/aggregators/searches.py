@@ -61,6 +61,7 @@ class TwoPhases(FindingMethod):
 
     name = "two-phases"
     simplicity = 99
+    searches = Rare
     ERRORS = 3.0
 
     def __init__(self, setting: Setting) -> None:

@@ -133,7 +133,7 @@ def test_no_more_is_followed_than_there_is_room_for() -> None:
 def test_a_search_needs_slots_for_all_phases_and_a_stream_whose_names_are_found() -> None:
     with pytest.raises(ParameterError, match="two-phases: found 7 slots to divide, w = 4; allowed: at least 8"):
         TwoPhases(Setting(Rare(), 2_000_000, w=4, slots=7, first_t=1, seed=bytes(32)))
-    with pytest.raises(ParameterError, match="found a stream of frequency; allowed: one whose names are found"):
+    with pytest.raises(ParameterError, match="found a stream of frequency; allowed: one whose values it finds"):
         TwoPhases(Setting(sized(9), 2_000_000, w=4, slots=80, first_t=1, seed=bytes(32)))
 
 
