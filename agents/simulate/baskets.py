@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Users' sets of items: made-up baskets and files by path, for searches of frequent items and sets of items.
 
-Contract: the same shape and seed give the same baskets.  A made-up basket has a size that is Poisson with the mean of
-the shape, and so many different items are drawn for it one by one, with chances that fall as a power of the rank.  The dissertation names only the number of
-items and the mean size (IBM's generator: 1000 items, 5 on average); the power is ours, and is what its figures by
-epsilon fit.  Files are read by path, and never kept.  Not here: searching (set_searches.py).
+Contract: the same shape and seed give the same baskets.  For a made-up basket items are drawn, a Poisson number of
+them, with chances that fall as a power of the rank; what is drawn twice is held once.  Wang 2021, section 5.5, names of
+its synthetic baskets the number of items and the mean size (IBM's generator: 1000 items, 5 on average).  The power and
+the number of draws are ours: 1.2, and 5.5 draws, which leave 4.7 items.  Files are read by path, and never kept.  Not
+here: searching (set_searches.py).
 """
 
 from __future__ import annotations
@@ -59,27 +60,23 @@ class BasketShape(NamedTuple):
 
     n: int
     d: int
-    mean_size: float
+    draws: float
+    """The mean number of items drawn for a user."""
     power: float
     """Chances fall as this power of the rank."""
 
 
-SYNTHETIC: Final = BasketShape(200_000, 1000, 5.0, 1.0)
-"""The users and items of the figures by epsilon, the mean size of IBM's generator, and a power that is ours."""
+SYNTHETIC: Final = BasketShape(200_000, 1000, 5.5, 1.2)
+"""The baskets of the figures by epsilon."""
 
 
 def made_up_baskets(shape: BasketShape = SYNTHETIC, seed: int = 5) -> Baskets:
     """Baskets of a shape; item 0 is the most frequent."""
     generator = np.random.default_rng([seed, shape.n])
-    sizes = np.minimum(generator.poisson(shape.mean_size, shape.n), min(MAX_MOST, shape.d // 2))
+    sizes = np.minimum(generator.poisson(shape.draws, shape.n), MAX_MOST)
     chances = np.arange(1, shape.d + 1) ** -shape.power
-    chances /= chances.sum()
-    pairs, missing = np.zeros(0, np.int64), sizes
-    while missing.any():  # whoever has drawn an item before draws once more
-        users = np.repeat(np.arange(shape.n), missing)
-        pairs = np.unique(np.append(pairs, users * shape.d + generator.choice(shape.d, len(users), p=chances)))
-        missing = sizes - np.bincount(pairs // shape.d, minlength=shape.n)
-    return Baskets("synthetic", pairs % shape.d, pairs // shape.d, shape.n, shape.d)
+    drawn = generator.choice(shape.d, int(sizes.sum()), p=chances / chances.sum())
+    return _listed("synthetic", np.repeat(np.arange(shape.n), sizes), drawn, shape.n, shape.d)
 
 
 def baskets_of(path: Path) -> Baskets:
