@@ -206,8 +206,8 @@ class SetSearch:
         assert isinstance(question.view, Size)  # noqa: S101
         n, parts = answer.counted, self.plan.parts
         told = question.estimate(answer.support, n)[: question.view.most + 1]  # and not who has no value
-        variance = float(question.noise(np.zeros(1))[0]) / n
-        self.sizes[phase] = self.sizes.get(phase, HeldSizes()).take(told, variance)
+        noise = float(question.noise(np.zeros(1))[0]) / n
+        self.sizes[phase] = self.sizes.get(phase, HeldSizes()).take(told, noise, 1 / n)
         following = self.plan.phases[self.plan.phases.index(phase) + 1]
         reports = n * parts[following] / parts[phase]
         self.padding = self.sizes[phase].padding(
@@ -215,11 +215,15 @@ class SetSearch:
         )
 
     def _shares(self, rows: Rows, question: Question, answer: Answer, users: float | None) -> MeasuredShares:
-        """The corrected shares of a phase's candidates."""
+        """The corrected shares of a phase's candidates. To their variances comes the square of what a single report
+        makes of a share: of few reports a count of 0 says little, and one report is no find.
+        """
+        assert isinstance(question, Viewed)  # noqa: S101 - what set_questions.py asks
         own = measured(0, question, answer, users, kept=False)
-        _, factor, doubt = self.padding
+        (held, other), _, factor, doubt = question.telling, *self.padding
+        single = 1 / (answer.counted * float(held - other))
         unsure = doubt * np.maximum(own.unbiased, 0) ** 2
-        return MeasuredShares(rows, own.unbiased * factor, own.variance * factor**2 + unsure)
+        return MeasuredShares(rows, own.unbiased * factor, (own.variance + single**2) * factor**2 + unsure)
 
     def _guessed(self, items: MeasuredShares) -> list[tuple[int, ...]]:
         """Itemsets that could be frequent: those that are followed, and guessed ones, as many as a round can name."""
@@ -244,7 +248,7 @@ class SetSearch:
 
     def facts(self) -> dict[str, Any]:
         """What of the state is no array."""
-        sizes = {phase.value: one.variance for phase, one in self.sizes.items()}
+        sizes = {phase.value: [one.noise, one.drawn] for phase, one in self.sizes.items()}
         return {"heard": self.heard, "padding": list(self.padding), "itemsets": self.itemsets, "sizes": sizes}
 
     def arrays(self) -> Arrays:
@@ -260,7 +264,7 @@ class SetSearch:
         self.heard, self.padding = facts["heard"], Padding(*facts["padding"])
         self.itemsets = [tuple(one) for one in facts["itemsets"]]
         self.sizes = {
-            Phase(name): HeldSizes(arrays[name].copy(), variance) for name, variance in facts["sizes"].items()
+            Phase(name): HeldSizes(arrays[name].copy(), *known) for name, known in facts["sizes"].items()
         }
         self.followed, self.items = arrays["followed"].copy(), arrays["items"].copy()
         self.measured = []

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from murmurate.aggregators.hitters.levels import domain_sizes, levels
 from murmurate.aggregators.hitters.set_search import ranking
 from murmurate.aggregators.methods.method import Answer, Floats
-from murmurate.randomizers import GRR, OLH, Branches, Itemsets, Padded, Question, Size, Viewed
+from murmurate.randomizers import GRR, OLH, Branches, Itemsets, Padded, Question, SampledPrefix, Size, Viewed
 from murmurate.randomizers.candidates import Candidates
 from murmurate.randomizers.frequency.hash_counts import OLHCounts
 from murmurate.randomizers.frequency.local_hash import DEFAULT_POOL
@@ -44,8 +44,6 @@ def candidates_question(layout: Layout, length: int, k: int, epsilon: Epsilon) -
     if d + length <= FLAT:
         view = Padded(layout, length)
         return better(view, OLHCounts(d=view.d, epsilon=epsilon, pool=pool_of(epsilon)))
-    from murmurate.randomizers.padding import SampledPrefix
-
     lengths = prefix_lengths(d, k)
     views = [SampledPrefix(layout, length, bits) for bits in lengths]
     told = [Viewed(view, OLHCounts(d=view.d, epsilon=epsilon, pool=pool_of(epsilon, len(lengths)))) for view in views]
@@ -116,7 +114,7 @@ def best_items(question: Question, answer: Answer, k: int) -> NDArray[np.int64]:
         assert isinstance(one, Viewed)  # noqa: S101 - what this module asks
         d = one.view.of.spec()[1]
         m = (d - 1).bit_length()
-        here = getattr(one.view, "bits", m)
+        here = one.view.bits if isinstance(one.view, SampledPrefix) else m
         codes = ((kept << (here - bits))[:, np.newaxis] + np.arange(1 << (here - bits))).reshape(-1)
         codes = codes[codes << (m - here) < d]
         codes = np.sort(codes)

@@ -40,21 +40,24 @@ class Padding(NamedTuple):
 class HeldSizes:
     """The shares of users by the number of candidates that they hold, as remembered."""
 
-    def __init__(self, shares: Floats | None = None, variance: float = 0.0) -> None:
+    def __init__(self, shares: Floats | None = None, noise: float = 0.0, drawn: float = 0.0) -> None:
         self.shares: Floats = np.zeros(0) if shares is None else shares
         """The share of users who hold 0, 1, 2, ... candidates, raw."""
-        self.variance = variance
-        """The variance of each of these."""
+        self.noise, self.drawn = noise, drawn
+        """The variance of each that the mechanism makes; and one over the number of users who were drawn."""
 
-    def take(self, shares: Floats, variance: float) -> HeldSizes:
-        """The sizes with another answer, of this variance: what is remembered counts 7/8 of what it did before."""
+    def take(self, shares: Floats, noise: float, drawn: float) -> HeldSizes:
+        """The sizes with another answer: what is remembered counts 7/8 of what it did before."""
         if not len(self.shares):
-            return HeldSizes(shares, variance)
+            return HeldSizes(shares, noise, drawn)
         length = max(len(self.shares), len(shares))
         old, new = (np.pad(some, (0, length - len(some))) for some in (self.shares, shares))
-        before = self.variance / MEMORY
-        gain = before / (before + variance)
-        return HeldSizes(old + gain * (new - old), (1 - gain) * before)
+        before = (self.noise + self.drawn) / MEMORY
+        gain = before / (before + noise + drawn)
+        kept, more = (1 - gain) ** 2, gain**2
+        return HeldSizes(
+            old + gain * (new - old), kept * self.noise + more * noise, kept * self.drawn + more * drawn
+        )  # fmt: skip
 
     def padding(self, largest: int, candidates: int, epsilon: float, reports: float) -> Padding:
         """The length for a question about so many candidates, of which a user holds `largest` at most, by this epsilon
@@ -79,7 +82,8 @@ class HeldSizes:
             factor, told = 1.0, max(told, LEAST_SHARE)
         else:
             factor = held / told
-        own = self.variance * float(((sizes - factor * cut) ** 2).sum()) / told**2
+        squares = (sizes - factor * cut) ** 2
+        own = float((squares * (self.noise + self.drawn * np.maximum(shares, 0))).sum()) / told**2
         return Padding(length, factor, own + ((factor - 1) / 2) ** 2)
 
 

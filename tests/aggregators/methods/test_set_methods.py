@@ -193,7 +193,9 @@ def test_each_of_what_cannot_be_asked_is_one_line() -> None:
             shares_question(sets, 2, candidates, 1)
     declared = Setting(ItemShares(Items(9, 3), True, pad=2), 1_000_000, 2, 80, 1, bytes(32))
     for other in (setting("svsm", D, top=8), declared):
-        with pytest.raises(ParameterError, match=r"^svim: found a stream of items; allowed: one whose values it finds$"):
+        with pytest.raises(
+            ParameterError, match=r"^svim: found a stream of items; allowed: one whose values it finds$"
+        ):
             METHODS["svim"](other)
     with pytest.raises(ParameterError, match=r"^svim: found 16 slots to divide, w = 2; allowed: at least 20$"):
         METHODS["svim"](setting("svim", D, top=8, slots=16))
