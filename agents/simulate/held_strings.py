@@ -57,7 +57,7 @@ class Strings(NamedTuple):
 
     def shortened(self, bits: int) -> Strings:
         """The users of each prefix of so many bits, as strings of that length in ascending order."""
-        codes, places = np.unique(self.codes >> np.uint64(self.m - bits), return_inverse=True)
+        codes, places = np.unique(self.codes.astype(np.uint64) >> np.uint64(self.m - bits), return_inverse=True)
         counts = np.bincount(places.ravel(), self.counts, len(codes)).astype(np.int64)
         return Strings(self.name, codes, counts, bits)
 

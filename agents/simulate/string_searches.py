@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -27,13 +28,13 @@ from murmurate.agents.simulate.drawn_levels import (
 from murmurate.agents.simulate.held_strings import Strings
 from murmurate.agents.simulate.mixed_histograms import HistogramMethod
 from murmurate.aggregators.hitters import channels, segment_pairs
-from murmurate.aggregators.hitters.candidates import numbered
+from murmurate.aggregators.hitters.candidates import numbered, placed
 from murmurate.aggregators.hitters.channels import ChannelPlan
 from murmurate.aggregators.hitters.levels import smallest_groups
 from murmurate.aggregators.hitters.pem import PrefixPlan
 from murmurate.aggregators.hitters.priv_trie import GrowingTrie, batch_size
 from murmurate.aggregators.hitters.scores import f1, ncr
-from murmurate.aggregators.hitters.search import Walked
+from murmurate.aggregators.hitters.search import Walked, named
 from murmurate.aggregators.hitters.segment_pairs import SegmentPlan
 from murmurate.aggregators.hitters.tree_hist import TreePlan
 from murmurate.randomizers.layouts import BitsLayout
@@ -44,6 +45,8 @@ Numbers = NDArray[np.uint64]
 
 QUERIES: Final = 1 << 20
 """How many prefixes PEM asks for at most, in the dissertation's comparisons."""
+_LISTED: Final = 22
+"""One group is asked for every string of at most so many bits, one by one."""
 SEGMENT: Final = 16
 """The length of segments in bits: four of a string of 64 ask for 2^18 values, and three would for 2^22 or more."""
 
@@ -86,10 +89,23 @@ def searched(strings: Strings, search: StringSearch, seed: int) -> SearchScores:
 
 def _pem(strings: Strings, layout: BitsLayout, search: StringSearch, generator: np.random.Generator) -> Walked:
     groups = search.groups or smallest_groups(strings.m, search.k, QUERIES)
+    if groups == 1 and strings.m > _LISTED:
+        return _among_all(strings, layout, search, generator)
     plan = PrefixPlan(strings.m, search.k, groups)
     users, way = UsersLeft(strings, generator).equal_groups(groups), local_hashing(search.epsilon)
     told = [DrawnLevel(layout, bits, users, way, generator) for bits in plan.bits]
     return plan.found(layout, told, significance=None)
+
+
+def _among_all(strings: Strings, layout: BitsLayout, search: StringSearch, generator: np.random.Generator) -> Walked:
+    """One group, asked for all strings there can be: of those that nobody holds the k best estimates are drawn alone."""
+    way, n, empty = local_hashing(search.epsilon), strings.n, (1 << strings.m) - len(strings.codes)
+    chances = np.cumsum(generator.exponential(size=search.k)) / empty
+    nobodys = np.array([-NormalDist().inv_cdf(chance) for chance in chances]) * usual_variance(way, n) ** 0.5
+    shares = np.concatenate([drawn_shares(strings.counts, n, way, generator), nobodys])
+    others = generator.integers(0, (1 << strings.m) - 1, search.k, np.uint64, endpoint=True)
+    rows = placed(layout, np.concatenate([strings.codes, others]), strings.m)
+    return named(rows, shares, np.full(len(rows), usual_variance(way, n)), k=search.k, significance=None)
 
 
 def _pem1(strings: Strings, layout: BitsLayout, search: StringSearch, generator: np.random.Generator) -> Walked:
