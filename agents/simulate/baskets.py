@@ -71,7 +71,8 @@ def frequent(baskets: Baskets, k: int, largest: int = 1) -> list[FrequentSet]:
     counts = baskets.counts
     order = np.argsort(-counts, kind="stable")[:k]
     found = [FrequentSet((int(item),), int(counts[item])) for item in order]
-    least, number = found[-1].count, np.full(baskets.d, -1, np.int64)
+    least = max(1, found[-1].count if len(found) == k else 1)
+    number = np.full(baskets.d, -1, np.int64)
     number[order] = np.arange(len(order))
     holds = np.zeros((len(order), baskets.n), np.bool_)
     among = number[baskets.items] >= 0
@@ -83,7 +84,7 @@ def frequent(baskets: Baskets, k: int, largest: int = 1) -> list[FrequentSet]:
         for places, holders in grown:
             both = holders & packed[places[-1] + 1 :]
             sizes = np.bitwise_count(both).sum(axis=1, dtype=np.int64)
-            for more in np.flatnonzero(sizes >= max(1, least)):
+            for more in np.flatnonzero(sizes >= least):
                 of = (*places, places[-1] + 1 + int(more))
                 longer.append((of, both[more]))
                 found.append(FrequentSet(tuple(sorted(int(order[place]) for place in of)), int(sizes[more])))

@@ -111,8 +111,8 @@ def lines(rows: Rows) -> Iterator[str]:
 def _items(rows: Rows, name: str) -> Iterator[str]:
     runs = max(len(scores) for row, scores in rows.items() if row[:2] == (ITEMS, name))
     yield ""
-    yield f"figure 5.2, {name}: frequent items, NCR (in brackets what is known) and how many"
-    yield f"times smaller SVIM's squared error is; means and medians of {runs} runs"
+    yield f"figure 5.2, {name}: frequent items, NCR (in brackets what is known), and how"
+    yield f"many times smaller SVIM's squared error is; means and medians of {runs} runs"
     yield f"{'':<14}{'SVIM':>8}{'':>8}{'LDPMiner':>10}{'':>8}{'error':>9}"
     searches = [(epsilon, K) for epsilon in EPSILONS] + [(2.0, k) for k in BY_K if k != K]
     for epsilon, k in searches:
