@@ -10,12 +10,13 @@ codes, as if every report had a fresh hash function.  Not here: real reports (te
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.agents.simulate.baskets import Baskets
+from murmurate.agents.simulate.baskets import Baskets, FrequentSet
 from murmurate.aggregators.hitters.itemset_search import (
     ITEMSET_PARTS,
     guesses,
@@ -23,6 +24,7 @@ from murmurate.aggregators.hitters.itemset_search import (
     ranked_together,
 )
 from murmurate.aggregators.hitters.ldp_miner import MINER_PARTS, miner_question
+from murmurate.aggregators.hitters.scores import ncr
 from murmurate.aggregators.hitters.set_search import (
     ITEM_PARTS,
     corrected,
@@ -44,20 +46,50 @@ Ints = NDArray[np.int64]
 
 
 class SearchedSets(NamedTuple):
-    """What a search found, the most frequent first, and how."""
+    """What a search found, the most frequent first."""
 
     itemsets: tuple[tuple[int, ...], ...]
     """Items or sets of items, each a tuple of rising numbers."""
     shares: Floats
-    lengths: tuple[int, ...]
-    """The lengths L that its phases chose."""
+
+
+@dataclass(frozen=True)
+class SetSearch:
+    """How frequent items or sets of items are searched for."""
+
+    method: str
+    epsilon: float
+    k: int
+
+
+@dataclass(frozen=True)
+class SetScores:
+    """How good one search was."""
+
+    ncr: float
+    hits: int
+    """How many of the k most frequent ones were found."""
+    squared_error: float | None
+    """The mean squared error of the shares of hits; None without one."""
+
+
+def searched_sets(baskets: Baskets, search: SetSearch, truth: Sequence[FrequentSet], seed: int) -> SetScores:
+    """The scores of one search. truth: the most frequent items, or sets of items for SVSM."""
+    generator = np.random.default_rng(
+        [seed, round(1000 * search.epsilon), search.k, sorted(SET_METHODS).index(search.method)]
+    )
+    found = SET_METHODS[search.method](baskets, search.k, search.epsilon, generator)
+    true = {of.items: of.count / baskets.n for of in truth}
+    errors = [share - true[of] for of, share in zip(found.itemsets, found.shares, strict=True) if of in true]
+    square = float(np.mean(np.square(errors))) if errors else None
+    return SetScores(ncr(found.itemsets, list(true)), len(errors), square)
 
 
 def svim(baskets: Baskets, k: int, epsilon: float, generator: np.random.Generator) -> SearchedSets:
     """SVIM: the k most frequent items."""
-    candidates, shares, length = _items(baskets.parts(ITEM_PARTS, generator), k, epsilon, generator)
+    candidates, shares = _items(baskets.parts(ITEM_PARTS, generator), k, epsilon, generator)
     best = ranking(shares, k)
-    return SearchedSets(tuple((int(item),) for item in candidates[best]), shares[best], (length,))
+    return SearchedSets(tuple((int(item),) for item in candidates[best]), shares[best])
 
 
 def ldp_miner(baskets: Baskets, k: int, epsilon: float, generator: np.random.Generator) -> SearchedSets:
@@ -70,31 +102,29 @@ def ldp_miner(baskets: Baskets, k: int, epsilon: float, generator: np.random.Gen
     question = miner_question(layout, 2 * k, candidates.tolist(), epsilon)
     shares = _shares(last, question, _some_items(last, candidates), generator)
     best = ranking(shares, k)
-    return SearchedSets(tuple((int(item),) for item in candidates[best]), shares[best], (length,))
+    return SearchedSets(tuple((int(item),) for item in candidates[best]), shares[best])
 
 
 def svsm(baskets: Baskets, k: int, epsilon: float, generator: np.random.Generator) -> SearchedSets:
     """SVSM: the k most frequent items and sets of items together."""
     parts = baskets.parts(ITEMSET_PARTS, generator)
-    candidates, shares, length = _items(parts[:3], k, epsilon, generator)
+    candidates, shares = _items(parts[:3], k, epsilon, generator)
     itemsets = itemset_candidates(candidates.tolist(), guesses(shares, k, MAX_MOST))
     single = [(int(item),) for item in candidates], shares, np.zeros(len(shares))
     if not itemsets:
         alone = ranked_together(single, ([], np.zeros(0), np.zeros(0)), k)
-        return SearchedSets(alone.itemsets, alone.shares, (length,))
+        return SearchedSets(alone.itemsets, alone.shares)
     layout, (sizes, last) = layout_of_baskets(baskets), parts[3:]
     kept = _sizes(sizes, size_question(layout, itemsets, epsilon), held_itemsets(sizes, itemsets), generator)
     among = length_from(kept)
     question = sampled_question(layout, among, itemsets, epsilon)
     told = _shares(last, question, held_itemsets(last, itemsets), generator) * correction(kept, among)
     found = ranked_together(single, (itemsets, told, np.zeros(len(told))), k)
-    return SearchedSets(found.itemsets, found.shares, (length, among))
+    return SearchedSets(found.itemsets, found.shares)
 
 
-def _items(
-    parts: Sequence[Baskets], k: int, epsilon: float, generator: np.random.Generator
-) -> tuple[Ints, Floats, int]:
-    """The candidates of SVIM, their shares, and L."""
+def _items(parts: Sequence[Baskets], k: int, epsilon: float, generator: np.random.Generator) -> tuple[Ints, Floats]:
+    """The candidates of SVIM and their shares."""
     first, sizes, last = parts
     layout = layout_of_baskets(first)
     candidates = np.arange(first.d, dtype=np.int64)
@@ -106,7 +136,11 @@ def _items(
     length = length_from(kept)
     question = sampled_question(layout, length, listed, epsilon)
     told = _shares(last, question, _some_items(last, candidates), generator)
-    return candidates, corrected(told, question.variance(last.n, 0.0), correction(kept, length))[0], length
+    return candidates, corrected(told, question.variance(last.n, 0.0), correction(kept, length))[0]
+
+
+SET_METHODS: Final = {"SVIM": svim, "LDPMiner": ldp_miner, "SVSM": svsm}
+"""The searches by name."""
 
 
 def layout_of_baskets(baskets: Baskets) -> tuple[str, int, int, int]:
