@@ -12,7 +12,7 @@ from murmurate.aggregators.measures.found_items import FoundItems
 from murmurate.aggregators.measures.items import ItemShares
 from murmurate.aggregators.methods.last_estimate import packed, unpacked
 from murmurate.aggregators.methods.method import FoundValues, Setting
-from murmurate.aggregators.methods.set_phases import PARTS, Phase, SetPlan, SetSearch
+from murmurate.aggregators.methods.set_phases import PARTS, SetPhase, SetPlan, PhasedSearch
 from murmurate.aggregators.methods.set_questions import candidates_question, prefix_lengths, shares_question
 from murmurate.randomizers import ParameterError, Viewed
 from murmurate.randomizers.layouts import layout
@@ -136,9 +136,9 @@ def test_a_period_in_which_nothing_is_found_says_up_to_where_chance_reaches(name
 
 def test_of_few_items_all_are_candidates_and_of_sets_of_one_nobody_is_asked_for_the_size() -> None:
     few = SetPlan("svim", ("items", 30, 4, 1), 1, 10, 1)
-    assert list(few.parts) == [Phase.SIZES, Phase.SHARES]
+    assert list(few.parts) == [SetPhase.SIZES, SetPhase.SHARES]
     one = SetPlan("svim", ("items", 1000, 1, 1), 1, 10, 1)
-    assert list(one.parts) == [Phase.CANDIDATES, Phase.SHARES]
+    assert list(one.parts) == [SetPhase.CANDIDATES, SetPhase.SHARES]
     question = few.first
     assert isinstance(question, Viewed)
     assert question.view.held.parameters() == {}  # type: ignore[attr-defined]
@@ -162,7 +162,7 @@ def test_more_itemsets_than_a_round_can_name_are_left_out() -> None:
     from murmurate.aggregators.methods.set_phases import MeasuredShares
 
     plan = SetPlan("svsm", ("items", (1 << 31) - 1, 16, 1), 1, 512, 8)
-    made = SetSearch(plan, np.zeros((0, 8), np.uint32))
+    made = PhasedSearch(plan, np.zeros((0, 8), np.uint32))
     made.items = (1 << 31) - 2 - np.arange(1024)[::-1]
     shares = np.full(1024, 0.9)
     listed = made._guessed(MeasuredShares(made._rows([(int(item),) for item in made.items]), shares, shares))
