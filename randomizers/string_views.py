@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Views of strings for whoever searches them: prefixes of any length, and the extensions of prefixes that are named.
 
-Contract: that of views.py.  A prefix of up to 62 bits is told as itself, for `olh_counts`, whose domain it fits; the
+Contract: that of views.py.  A prefix of up to 52 bits is told as itself, for `olh_counts`, whose domain it fits; the
 next bits behind a named parent (a prefix found before, from reports alone) with a code small enough for any oracle.  A
 server asks by `codes_of`, which draws nothing.  Source: Wang 2021, section 4.2; ARCHITECTURE rule 23.  Not here: which
 prefixes are worth extending (aggregators/hitters/).
@@ -26,9 +26,10 @@ from murmurate.randomizers.question import Value, Values
 from murmurate.randomizers.randomness import Draw
 from murmurate.randomizers.views import Codes, Prefix, View, of_kind, one_or_more, words_of
 
-LONGEST_TOLD: Final = 62
+LONGEST_TOLD: Final = 52
 """The longest prefix, in bits, that is told as itself; of a longer one a hash of so many bits is told, in which two
-prefixes collide for one pair in 2^62.
+prefixes collide for one pair in 2^52. With none it makes 2^52 + 1 codes, a number that every JSON reader keeps: in a
+round that is the limit of all numbers.
 """
 MOST_CODES: Final = 1 << 24
 """The most codes of extensions, which are as many values as local hashing takes."""
@@ -36,7 +37,7 @@ _DIGITS: Final = re.compile(r"[0-9a-f]*\Z")
 
 
 class LongPrefix(Prefix):
-    """The view of a string's first bits, of which up to 62 are told as they are."""
+    """The view of a string's first bits, of which up to 52 are told as they are."""
 
     name = "long_prefix"
     longest: ClassVar = LONGEST_TOLD
