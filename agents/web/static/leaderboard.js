@@ -70,15 +70,22 @@ class Leaderboard extends Picture {
       if (x - half > free + 8) { c.fillText(text, x, v.top + v.height + 8); free = x + half; }
     }
     titled(c, scale.title, ink);
-    if (v.wide) { c.textAlign = "left"; c.fillText("since, UTC", v.left + v.width + 80, 9); }
-    if (!this.rows.length) {
-      c.textAlign = "center"; c.fillStyle = ink.ink; c.font = `14px ${this.font}`;
-      const text = this.periods.length ? foundSaid(this.periods, v.i) : "";
-      c.fillText(text && text[0].toUpperCase() + text.slice(1), v.w / 2, v.top + v.height / 2); c.font = `12px ${this.font}`;
-    }
+    if (v.wide && this.rows.length) { c.textAlign = "left"; c.fillText("since, UTC", v.left + v.width + 80, 9); }
     this.#limit();
+    if (!this.rows.length) this.#nothing();
     this.#slide();
     this.rows.forEach((category, k) => this.#row(category, k));
+  }
+
+  /** A period that lists no name says above which share. */
+  #nothing() {
+    const { front: c, view: v, ink } = this, said = this.periods.length ? foundSaid(this.periods, v.i) : "";
+    const text = said && said[0].toUpperCase() + said.slice(1);
+    c.font = `15px ${this.font}`;
+    const width = c.measureText(text).width + 24, x = v.left + v.width / 2, y = v.top + v.height / 2;
+    c.fillStyle = ink.card; c.fillRect(x - width / 2, y - 16, width, 32);
+    c.textAlign = "center"; c.textBaseline = "middle"; c.fillStyle = ink.ink; c.fillText(text, x, y);
+    c.font = `12px ${this.font}`;
   }
 
   /** The share above which new names are listed. */

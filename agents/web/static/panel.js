@@ -200,7 +200,7 @@ class Panel {
     this.chart.scale = shown.length ? this.reading.scale(shown[0]) : SHARES;
     this.names.fill(this.order); this.show(this.view);
     const more = `The band is that of the line in focus; with more than ${DETAILED} lines, names stand in the list alone.`;
-    write(this.hint, shown.length > DETAILED ? more : this.reading.hint);
+    write(this.hint, this.order.filter((c) => c.shown).length > DETAILED ? more : this.reading.hint);
   }
 
   #toggle(category) {
@@ -230,7 +230,7 @@ class Panel {
     const { chart } = this, shown = chart.shown(), board = chart.kind === "leaderboard", any = board || chart.kind === "heat" || chart.kind === "ranking";
     const pointed = this.pointed && (any || this.pointed.shown) ? this.pointed : null;
     const largest = shown.reduce((best, c) => (best && this.#size(best) >= this.#size(c) ? best : c), null);
-    const fixed = board ? this.fixed ?? shown[0] ?? null : this.fixed?.shown ? this.fixed : largest, focus = pointed ?? fixed;
+    const fixed = board ? this.fixed ?? shown[0] ?? chart.focus : this.fixed?.shown ? this.fixed : largest, focus = pointed ?? fixed;
     this.names?.focusable(board ? this.#byName(shown, fixed) : shown, fixed);
     write(this.root.querySelector(".of"), focus && shown.length > BANDED && chart.kind === "lines" ? ` of ${this.reading.title(focus)}` : "");
     if (chart.focus === focus && chart.pointed === Boolean(pointed)) return;

@@ -52,7 +52,7 @@ class Periods {
     const [estimate, error, truth] = [0, 1, 2].map(() => new Array(this.length).fill(NaN));
     this.categories.set(name, {
       name, estimate, error, truth, sum: 0, high: 0, low: 0, least: Infinity, reach: 0, narrow: Infinity,
-      slot: -1, shown: false, listed: false, dash: 0, threshold: this.thresholds[name] ?? NaN,
+      slot: -1, shown: false, listed: false, dash: 0, threshold: Object.hasOwn(this.thresholds, name) ? this.thresholds[name] : NaN,
     });
   }
 

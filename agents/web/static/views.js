@@ -4,7 +4,7 @@
    Another kind is a class with what Picture has, and a row here. Needs the pictures. */
 
 const VIEWS = [
-  { name: "leaderboard", title: "Leaderboard", make: Leaderboard, fits: (panel) => panel.discovers },
+  { name: "leaderboard", title: "Leaders", make: Leaderboard, fits: (panel) => panel.discovers },
   { name: "heat", title: "Heat map", make: HeatMap, fits: (panel) => Boolean(panel.spec.ordered && panel.spec.range) },
   { name: "lines", title: "Lines", make: Chart, fits: () => true },
   { name: "multiples", title: "Small multiples", make: Multiples, fits: (panel) => !panel.reading.alone && !panel.spec.central },
