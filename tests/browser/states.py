@@ -97,8 +97,10 @@ def logarithmic(page: Page) -> None:
 def chosen(page: Page) -> None:
     """Choose the search that trends."""
     page.until(DRAWN)
-    page.run("(s => { s.value = '%s'; s.dispatchEvent(new Event('change', { bubbles: true })) })"
-             "(document.querySelector('.controls .focus select'))" % TREND)  # fmt: skip
+    page.run(
+        f"(s => {{ s.value = '{TREND}'; s.dispatchEvent(new Event('change', {{ bubbles: true }})) }})"
+        "(document.querySelector('.controls .focus select'))"
+    )
     page.until(f"{DRAWN} && [...panels.values()][0].chart.focus?.name === '{TREND}'")
 
 

@@ -41,7 +41,7 @@ def searches(periods: int = 96, seed: int = 5, *, quiet: range = range(0)) -> It
         t, noise = frame["release"]["t"], 0.0055
         asked, error, before = bool(i % every == 0), 0.0022, set(state)
         threshold = 3.6 * noise if asked else None
-        rose, fell, raw = [], [], dict[str, float]()
+        rose, fell, raw = list[str](), list[str](), dict[str, float]()
         for name, share in zip(NAMES, truth[i], strict=True):
             told = float(share + noise * rng.standard_normal())
             if i in quiet:
