@@ -25,7 +25,7 @@ NAMES: Final = 20, 12, 9
 GONE: Final = 2
 """The most names that are shown as gone."""
 WANTED: Final = 3
-"""So many names are worth shorter ones."""
+"""The number of names for which names are shortened."""
 
 
 def found_line(release: Release, found: Discovery, room: int) -> str:

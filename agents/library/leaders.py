@@ -47,7 +47,7 @@ def fate(release: Release, found: Discovery, name: str) -> str:
 
 
 def _caption(release: Release, found: Discovery) -> str:
-    """Of which stream and period, and from which share on names are new."""
+    """The stream and the period, and the share from which on names are new."""
     when = release.start[:16].replace("T", " ")
     limit = None if found.threshold is None else f"{100 * max(found.threshold, found.least):.3g}%"
     if not release.known:

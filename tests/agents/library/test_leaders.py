@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a search found, in a notebook and as attributes of a release."""
 
+from __future__ import annotations
+
 import orjson
+import pytest
 
 import murmurate
 from murmurate.agents.library.leaders import leaders
 from murmurate.topics.codec import decode
 from murmurate.topics.release import Release
 from tests.agents.web.searches import TREND, searches
+from tests.page_blocks import blocks
 from tests.topics.samples import RELEASES
 
 FRAMES = [frame["release"] for frame in searches(96, quiet=range(90, 96))]
@@ -56,3 +60,14 @@ def test_discovery_is_an_attribute_of_a_release_and_the_columns_of_tables_stay()
     assert table.to_arrow().column_names == [
         "stream", "t", "start", "name", "estimate", "stderr", "unbiased", "revision", "decision",
     ]  # fmt: skip
+
+
+def test_the_block_of_the_subscribers_page_says_who_came_and_went(capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = (block for block in blocks("docs/SUBSCRIBING.md") if "discovery" in block.text)
+    assert block.run_by == "tests/agents/library/test_leaders.py"
+    releases = [decode(RELEASES[0]), *(release(i) for i in range(len(FRAMES)))]
+    exec(compile(block.text, block.page, "exec"), {"releases": releases})  # noqa: S102 - our own page
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(FRAMES)
+    came = next(i for i, record in enumerate(FRAMES) if TREND in record["estimate"])
+    assert lines[came].startswith(f"2026-11-18T03:00:00Z new: ['{TREND}'")
