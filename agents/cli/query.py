@@ -98,18 +98,20 @@ def table(document: Mapping[str, Any]) -> list[str]:
     lines = [*textwrap.wrap(document["query"], COLUMNS, subsequent_indent="  "), *textwrap.wrap(head, COLUMNS)]
     titles = [f"{'from':<{WHEN}}  "] + ([f"{'name':<{NAME}}"] if named else [f"{'to':<{WHEN}}  "])
     lines.append("".join(titles) + f"{'value':>{VALUE}}{'std error':>{ERROR}}{'periods':>{PERIODS}}")
-    lines += [_line(row, named=named) for row in rows]
+    exact = any(not row[end].endswith(":00Z") for row in rows for end in ("from", "to"))
+    lines += [_line(row, named=named, exact=exact) for row in rows]
     lines += _below(rows, pieces=pieces)
     for note in document["notes"]:
         lines += textwrap.wrap(note, COLUMNS, subsequent_indent="  ")
     return lines
 
 
-def _line(row: Mapping[str, Any], *, named: bool) -> str:
-    second = f"{_cut(row['name']):<{NAME}}" if named else f"{_clock(row['to']):<{WHEN}}  "
+def _line(row: Mapping[str, Any], *, named: bool, exact: bool) -> str:
+    """A row; exact: times show seconds, and no year."""
+    second = f"{_cut(row['name']):<{NAME}}" if named else f"{_clock(row['to'], exact=exact):<{WHEN}}  "
     covered = f"{row['periods']} of {row['asked']}"
     numbers = f"{_number(row['value']):>{VALUE}}{_number(row['stderr']):>{ERROR}}{covered:>{PERIODS}}"
-    return f"{_clock(row['from']):<{WHEN}}  {second}{numbers}"
+    return f"{_clock(row['from'], exact=exact):<{WHEN}}  {second}{numbers}"
 
 
 def _below(rows: Sequence[Mapping[str, Any]], *, pieces: bool) -> list[str]:
@@ -124,9 +126,9 @@ def _below(rows: Sequence[Mapping[str, Any]], *, pieces: bool) -> list[str]:
     return [line for text in said for line in textwrap.wrap(text, COLUMNS, subsequent_indent="  ")]
 
 
-def _clock(text: str) -> str:
-    """An instant without what is 0 or said above."""
-    return text[:16].replace("T", " ") if text.endswith(":00Z") else text[5:].rstrip("Z").replace("T", " ")[:WHEN]
+def _clock(text: str, *, exact: bool) -> str:
+    """An instant, to the minute or without its year."""
+    return text[5:].rstrip("Z").replace("T", " ")[:WHEN] if exact else text[:16].replace("T", " ")
 
 
 def _number(number: float | None) -> str:

@@ -20,6 +20,7 @@ from murmurate.agents.kafka.doors import Doors
 from murmurate.agents.kafka.errors import FencedError
 from murmurate.agents.kafka.life import Observer
 from murmurate.agents.kafka.log_readers import SharedLog
+from murmurate.agents.kafka.memory import keep_small
 from murmurate.agents.kafka.owner import StageOwner
 from murmurate.agents.kafka.presence import Presence
 from murmurate.agents.kafka.skew import ComparedClock
@@ -154,6 +155,7 @@ class Worker:
 
     def _running(self) -> Iterator[Coroutine[None, None, None]]:
         """What has to go on for as long as the worker does."""
+        yield keep_small()
         yield self.clock.watch()
         yield self._presence.watch()
         for owner in self.owners.values():

@@ -4,6 +4,7 @@
 import asyncio
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import aiohttp
@@ -12,6 +13,7 @@ import orjson
 import pytest
 
 import murmurate as product
+from murmurate.agents.cli.query import table
 from murmurate.agents.cli.replay import known_secrets
 from murmurate.agents.queries import index_of
 from murmurate.agents.replay.run import Replay, keys
@@ -177,3 +179,19 @@ def covered(method: str, key: int, stretches: int) -> int:
 def test_two_standard_errors_hold_93_to_97_percent_of_local_averages(method: str) -> None:
     """20 keys, 200 stretches each. Everybody answers by LBU; by LPU users are drawn, of values drawn anew."""
     assert 0.93 <= sum(covered(method, key, 200) for key in range(20)) / 4000 <= 0.97
+
+
+def test_all_times_of_an_answer_have_one_form() -> None:
+    whole, exact = "2026-11-18T09:01:00Z", "2026-11-18T09:00:10Z"
+
+    def shown(*times: str) -> list[str]:
+        figures = {"name": "home", "value": 0.5, "stderr": 0.01, "periods": 1, "asked": 1}
+        rows = [{**figures, "from": start, "to": end} for start, end in pairwise(times)]
+        lines = table({"rows": rows, "unit": None, "stream": "screen", "query": "mean of screen", "notes": []})
+        return [line[:34].rstrip() for line in lines[-len(rows) :]]
+
+    assert shown("2026-11-18T09:00:00Z", whole) == ["2026-11-18 09:00  2026-11-18 09:01"]
+    assert shown("2026-11-18T09:00:00Z", exact, whole) == [
+        "11-18 09:00:00    11-18 09:00:10",
+        "11-18 09:00:10    11-18 09:01:00",
+    ]
