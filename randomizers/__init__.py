@@ -46,6 +46,7 @@ from murmurate.randomizers.frequency import (
     THE,
     BasicRAPPOR,
     HadamardResponse,
+    OLHCounts,
     SubsetSelection,
 )
 from murmurate.randomizers.guard import Ask, Refusal, Secrets
@@ -58,6 +59,7 @@ from murmurate.randomizers.question import Question
 from murmurate.randomizers.randomness import Draw, DrawOne, Key
 from murmurate.randomizers.registry import MECHANISMS, ORACLES, STREAMED, VIEWS, mechanism, question, streamed, view
 from murmurate.randomizers.row_views import Level, Marginal
+from murmurate.randomizers.string_views import LongPrefix
 from murmurate.randomizers.terms import StreamTerms, Terms
 from murmurate.randomizers.viewed import Viewed
 from murmurate.randomizers.views import Prefix, Size, View, Whole
@@ -96,8 +98,10 @@ __all__ = [
     "Itemsets",
     "Key",
     "Level",
+    "LongPrefix",
     "Marginal",
     "Mechanism",
+    "OLHCounts",
     "Padded",
     "ParameterError",
     "Pepper",

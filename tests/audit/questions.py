@@ -17,8 +17,10 @@ from murmurate.randomizers import (
     Branches,
     Itemsets,
     Level,
+    LongPrefix,
     Marginal,
     Mechanism,
+    OLHCounts,
     Padded,
     Prefix,
     Question,
@@ -55,7 +57,8 @@ def exact() -> Iterator[View]:
     """Every view that draws nothing."""
     yield Whole(("code", 4))
     for none in (0, 1):
-        yield from (Prefix(("bits", BITS, none), bits) for bits in range(1, BITS + 1))
+        strings = [(("bits", BITS, none), bits) for bits in range(1, BITS + 1)]
+        yield from (kind(of, bits) for kind in (Prefix, LongPrefix) for of, bits in strings)
         row = ("row", ROW, none)
         yield from (Marginal(row, list(of)) for n in (1, 2, 3) for of in combinations(range(3), n))
         yield from (Level(("row", (2, 3, 2), none), widths) for widths in ((1, 2, 2), (2, 1, 1), (2, 2, 1)))
@@ -86,6 +89,17 @@ def others(epsilon: Fraction | float) -> Iterator[Question]:
     yield Branches(mixed)
     yield Weighted(Branches(groups), 4, 3)
     yield Weighted(GRR(d=3, epsilon=epsilon), 2)
+    if epsilon <= 6:
+        yield from searched(epsilon)
+
+
+def searched(epsilon: Fraction | float) -> Iterator[Question]:
+    """Questions of searches, whose values nobody lists: prefixes, alone and in groups of users."""
+    for none in (0, 1):
+        views = [LongPrefix(("bits", 3, none), bits) for bits in (1, 2, 3)]
+        counted = [Viewed(view, OLHCounts(d=view.d, epsilon=epsilon, pool=2)) for view in views]
+        yield from counted
+        yield Branches([(1, question) for question in counted])
 
 
 def kinds() -> set[str]:
