@@ -59,7 +59,7 @@ from murmurate.randomizers.question import Question
 from murmurate.randomizers.randomness import Draw, DrawOne, Key
 from murmurate.randomizers.registry import MECHANISMS, ORACLES, STREAMED, VIEWS, mechanism, question, streamed, view
 from murmurate.randomizers.row_views import Level, Marginal
-from murmurate.randomizers.string_views import LongPrefix
+from murmurate.randomizers.string_views import Extensions, LongPrefix
 from murmurate.randomizers.terms import StreamTerms, Terms
 from murmurate.randomizers.viewed import Viewed
 from murmurate.randomizers.views import Prefix, Size, View, Whole
@@ -91,6 +91,7 @@ __all__ = [
     "DeviceArray",
     "Draw",
     "DrawOne",
+    "Extensions",
     "Faked",
     "FrozenFactsError",
     "Grant",

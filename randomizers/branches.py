@@ -133,7 +133,7 @@ class Branches(Question):
         branches = self.branch(draw)
         reports = np.zeros((len(values), self.wire_size), np.uint8)
         reports[:, : self._mark] = pack_ints(branches.astype(np.uint64), self._mark)
-        order = np.argsort(branches, kind="stable")
+        order = np.argsort(branches.astype(np.uint16), kind="stable")  # of 16 bits: a fifth of the time
         parts = np.split(order, np.searchsorted(branches[order], np.arange(1, len(self.questions))))
         for question, rows in zip(self.questions, parts, strict=True):
             if len(rows):

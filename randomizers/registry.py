@@ -40,7 +40,7 @@ from murmurate.randomizers.question import Question
 from murmurate.randomizers.row_views import Level, Marginal
 from murmurate.randomizers.sessions.specs import node_of
 from murmurate.randomizers.spec_fields import fields, listed
-from murmurate.randomizers.string_views import LongPrefix
+from murmurate.randomizers.string_views import Extensions, LongPrefix
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.randomizers.vectors import (
     DDRM,
@@ -85,7 +85,7 @@ LITERATURE: dict[str, Callable[..., Mechanism]] = {"sh": GRR, "solh": OLH, "rap"
 epsilon is that of a removed value, and what it builds costs twice that.
 """
 VIEWS: dict[str, type[View]] = {
-    kind.name: kind for kind in (Whole, Prefix, LongPrefix, Level, Marginal, Size, Padded, Itemsets)
+    kind.name: kind for kind in (Whole, Prefix, LongPrefix, Extensions, Level, Marginal, Size, Padded, Itemsets)
 }
 """The views that may stand before a mechanism, except clipping at a threshold."""
 VECTORS: dict[str, type[VectorQuestion]] = {

@@ -199,8 +199,8 @@ def _above(error: float, least: float) -> str:
 def _streams(plan: Plan, name: str | None) -> tuple[AnyStreamPlan, ...]:
     found = {one.name for one in plan.everything if one.measure.finds}
     if name in found or (name is None and len(found) == len(plan.everything)):
-        said = f"{name or ', '.join(sorted(found))}, whose values are searched for"
-        raise UsageError(f"STREAM: found {said}; allowed: one whose errors can be predicted before anything is found")
+        searched = f"{name or ', '.join(sorted(found))}, whose values are searched for: no search is predicted"
+        raise UsageError(f"STREAM: found {searched}; allowed: one whose names are declared")
     many = found | {one.name for one in plan.everything if one.measure.lists_largest}
     if name in many or (name is None and len(many) == len(plan.everything)):
         found = f"{name or ', '.join(sorted(many))}, whose releases list few of very many items"

@@ -8,6 +8,7 @@ reproduced.  Not here: what each of them computes (reproductions/).
 import click
 
 from murmurate.agents.cli.reproductions.filter import command as filter_command
+from murmurate.agents.cli.reproductions.hitters import command as hitters_command
 from murmurate.agents.cli.reproductions.ldp_ids import command as ldp_ids_command
 from murmurate.agents.cli.reproductions.post_processing import command as post_processing_command
 from murmurate.agents.cli.reproductions.sao2 import command as sao2_command
@@ -24,6 +25,6 @@ def command() -> None:
 
 for subcommand in (
     ldp_ids_command, filter_command, post_processing_command, tops_command, topl_command, shuffle_command,
-    vectors_command, sao2_command,
+    vectors_command, sao2_command, hitters_command,
 ):  # fmt: skip
     command.add_command(subcommand)

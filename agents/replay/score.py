@@ -7,10 +7,10 @@ papers measure, before any filter and projection.  Of `estimate`, which is what 
 the truth lies within two of its standard errors.  A period in which one of the two is null, or the truth is, leaves
 that figure alone; where all are, there is none.  A period with a round below min_batch leaves the bits alone, since
 nothing says how many answered that (ARCHITECTURE rule 28).  Where names are found, nobody is taken to be of what was
-not, and of the last only what was found counts; where a method searches for them, only what releases named counts.  A period that was released twice counts as it was at first.  Overall
-figures weigh streams by the periods that count; bits add up, since a user may serve them all.  A central stream has
-neither bits nor windows; truth is the exact sum of all its events, and periods of a hold-out have no figures and count
-in no error.
+not, and of the last only what was found counts; where a method searches for them, only what releases named counts.  A
+period that was released twice counts as it was at first.  Overall figures weigh streams by the periods that count; bits
+add up, since a user may serve them all.  A central stream has neither bits nor windows; truth is the exact sum of all
+its events, and periods of a hold-out have no figures and count in no error.
 Not here: the truth (truth.py), what is private about it: it never leaves the replay.
 """
 

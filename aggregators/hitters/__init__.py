@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is frequent when nobody knows the list: searches for strings, items and itemsets in the estimates of reports.
+"""What is frequent when nobody knows the list: searches for strings, items and sets of items.
 
-Strings     `PrefixPlan` and `walk` over any PrefixLevel: prefix extension (PEM)
+Contract: pure functions from estimates and variances to what is asked next and what was found; no stream, no clock, no
+chance.  Not here: the methods of a stream that call them, phase by phase (aggregators/methods).
+
+Strings     `PrefixPlan` and `walk` over any PrefixLevel (PEM); in files of their own TreeHist, SPM, HASH and PrivTrie
+Items       set_search.py (SVIM), itemset_search.py (SVSM), ldp_miner.py
 Scores      `f1` and `ncr` of a found list beside the true one
-
-No reports, streams or clocks here: each function is one of estimates, and gives the same for the same estimates.
 """
 
 from murmurate.aggregators.hitters.candidates import every_prefix, extended, texts

@@ -81,11 +81,6 @@ def numbered(layout: BitsLayout, rows: Rows, bits: int) -> NDArray[np.uint64]:
     return numbers
 
 
-def distinct(rows: Rows) -> bool:
-    """Whether no row stands twice."""
-    return len(np.unique(rows, axis=0)) == len(rows)
-
-
 def texts(rows: Rows, m: int, form: Literal["text", "hex"] = "text") -> tuple[str, ...]:
     """The names of strings of m bits: a text as itself, in so far as it can be read; else "0x" and hexadecimal digits.
 

@@ -75,14 +75,38 @@ def walk(
         asked = extended(layout, kept, bits, level.bits)
         shares, variances = level.estimate(asked)
         if len(asked) and np.isnan(shares).all():
-            return Walked(asked[:0], shares[:0], variances[:0], np.inf, len(asked))
-        best = top(shares, k)
-        if prune and least is not None:
-            best = best[shares[best] >= least]
-        kept, bits = asked[np.sort(best)], level.bits
+            break
+        kept, bits = best(asked, shares, k, least=least if prune else None), level.bits
+    return named(asked, shares, variances, k=k, least=least, significance=significance)
+
+
+def best(asked: Rows, shares: Floats, k: int, *, least: float | None = None) -> Rows:
+    """The k candidates of the highest estimates, in their order: what is extended to the next level.
+
+    least: the smallest estimate that is extended; None: no bound.
+    """
+    places = top(shares, k)
+    if least is not None:
+        places = places[shares[places] >= least]
+    return np.asarray(asked[np.sort(places)])
+
+
+def named(
+    asked: Rows,
+    shares: Floats,
+    variances: Floats,
+    *,
+    k: int,
+    least: float | None = None,
+    significance: float | None = SIGNIFICANT,
+) -> Walked:
+    """The k candidates of the highest estimates that pass, the highest first."""
     passes = threshold(variances, least, significance)
-    best = best[shares[best] >= passes]
-    return Walked(asked[best], shares[best], variances[best], passes, len(asked))
+    if len(asked) and np.isnan(shares).all():
+        passes = np.inf
+    places = top(shares, k)
+    places = places[shares[places] >= passes]
+    return Walked(asked[places], shares[places], variances[places], passes, len(asked))
 
 
 def top(shares: Floats, k: int) -> NDArray[np.intp]:

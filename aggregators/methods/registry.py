@@ -92,8 +92,8 @@ def method(options: MethodOptions, setting: Setting) -> Method:
     if setting.w < 1 or setting.slots < 1:
         raise ParameterError(f"{kind.name}: found w = {setting.w}, S = {setting.slots}; allowed: both at least 1")
 
-    if (able := searching(setting.measure)) and options.name not in able:
-        raise ParameterError(f"{kind.name}: found a stream whose values are found; allowed: with {', '.join(able)}")
+    if (finds := searching(setting.measure)) and options.name not in finds:
+        raise ParameterError(f"{kind.name}: found a stream whose values are found; allowed: with {', '.join(finds)}")
     if setting.fakes and not kind.fixed:
         able = ", ".join(name for name, one in METHODS.items() if one.fixed)
         raise ParameterError(f"{kind.name}: found {setting.fakes} fakes a round; allowed: with {able}")

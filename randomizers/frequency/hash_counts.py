@@ -3,7 +3,7 @@
 
 Contract: reports, law and epsilon are OLH's with a pool.  The support is the table N[seed, cell] itself, pool * g
 counts that add up over batches and machines, and no value is listed: `statistics` is 0 and `estimate` gives nothing.
-Whoever has a round's counts asks for the share of any values below 2^62 + 1 (`shares_of`), which takes pool hashes
+Whoever has a round's counts asks for the share of any values below 2^52 + 1 (`shares_of`), which takes pool hashes
 each.  Such a share is off by two errors, whose variances `variances_of` adds: that of the reports, and the pool's,
 
     (q (1 - q) / (p - q)^2 + f (1 - p - q) / (p - q)) / n  +  sum over other values u of f_u (f_u - 1/n) / (pool (g-1))
@@ -40,7 +40,7 @@ class OLHCounts(LocalHash):
 
     name = "olh_counts"
     measure = "search"
-    max_domain = (1 << 62) + 1
+    max_domain = (1 << 52) + 1
 
     def __init__(self, *, d: int, epsilon: Epsilon, pool: int = DEFAULT_POOL, g: int = 0) -> None:
         usual = usual_cells(exp_floor(micro_nats(epsilon)))
@@ -60,7 +60,7 @@ class OLHCounts(LocalHash):
         return self._named or usual_cells(ratio)
 
     def __repr__(self) -> str:
-        return f"OLHCounts(d={self.d}, epsilon={self.epsilon}, pool={self.pool}{f', g={self.g}' * bool(self._named)})"
+        return f"OLHCounts(d={self.d}, epsilon={self.epsilon}{f', g={self.g}' if self._named else ''})"
 
     # ---- what is counted ----
 

@@ -24,7 +24,8 @@ from murmurate.agents.cli.reproductions import (
 )
 from murmurate.agents.cli.reproductions.shuffle_ways import METHODS, rare_variance, ways
 from murmurate.agents.replay.source import SourceError
-from murmurate.agents.simulate.heavy_strings import Strings, made_up_strings, share_found, strings_of
+from murmurate.agents.simulate.heavy_strings import share_found
+from murmurate.agents.simulate.held_strings import Strings, made_up_strings, strings_of
 from murmurate.agents.simulate.mixed_histograms import (
     SHAPES,
     STRINGS,

@@ -15,6 +15,7 @@ from murmurate.randomizers import (
     OUE,
     VIEWS,
     Branches,
+    Extensions,
     Itemsets,
     Level,
     LongPrefix,
@@ -37,6 +38,8 @@ from murmurate.randomizers.views import words_of
 from tests.audit.registry import ROUND
 
 ROW, BITS = (2, 2, 2), 4
+NAMED = [([""], 0, 2), (["0", "1"], 1, 3), (["1", "2"], 2, 4), (["3"], 3, 4), (["5", "0", "7"], 3, 4)]
+"""Parents of strings of four bits, with their bits and those of their extensions."""
 
 
 def sets(universes: tuple[int, ...] = (1, 2, 3, 4), most: tuple[int, ...] = (1, 2, 3)) -> Iterator[tuple[Any, ...]]:
@@ -59,6 +62,7 @@ def exact() -> Iterator[View]:
     for none in (0, 1):
         strings = [(("bits", BITS, none), bits) for bits in range(1, BITS + 1)]
         yield from (kind(of, bits) for kind in (Prefix, LongPrefix) for of, bits in strings)
+        yield from (Extensions(("bits", BITS, none), *of) for of in NAMED)
         row = ("row", ROW, none)
         yield from (Marginal(row, list(of)) for n in (1, 2, 3) for of in combinations(range(3), n))
         yield from (Level(("row", (2, 3, 2), none), widths) for widths in ((1, 2, 2), (2, 1, 1), (2, 2, 1)))
@@ -99,6 +103,9 @@ def searched(epsilon: Fraction | float) -> Iterator[Question]:
         views = [LongPrefix(("bits", 3, none), bits) for bits in (1, 2, 3)]
         counted = [Viewed(view, OLHCounts(d=view.d, epsilon=epsilon, pool=2)) for view in views]
         yield from counted
+        named = Extensions(("bits", 3, none), ["1", "2"], 2, 3)
+        yield Viewed(named, OUE(d=named.d, epsilon=epsilon))
+        yield Viewed(named, OLH(d=named.d, epsilon=epsilon, pool=2))
         yield Branches([(1, question) for question in counted])
 
 

@@ -31,7 +31,7 @@ from murmurate.agents.cli.reproductions.shuffle_blankets import closed, exsub, n
 from murmurate.agents.cli.reproductions.shuffle_pictures import drawing
 from murmurate.agents.cli.reproductions.shuffle_verdicts import missed
 from murmurate.agents.cli.reproductions.shuffle_ways import DELTA, METHODS, of_table, rare_variance, ways
-from murmurate.agents.simulate.heavy_strings import Strings, made_up_strings, strings_of
+from murmurate.agents.simulate.held_strings import Strings, made_up_strings, strings_of
 from murmurate.agents.simulate.mixed_histograms import (
     SHAPES,
     Histogram,

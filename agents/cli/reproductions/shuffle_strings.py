@@ -5,7 +5,7 @@ Contract: local methods divide their users among the six rounds; those of the sh
 with a sixth of epsilon and of delta, by their closed forms; "exact" is local hashing as the exact bound chooses it for
 such a sixth.  What the text says of the figure is judged, over all its targets: but for SH, methods of the shuffle
 model find more than local ones; and the exact bound's choice finds no less than any but RAP_R, which keeps another
-promise.  Not here: strings and rounds (agents/simulate/heavy_strings.py).
+promise.  Not here: strings and rounds (agents/simulate/held_strings.py, heavy_strings.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from murmurate.agents.cli.reproductions.shuffle_ways import DELTA, hashing, ways
-from murmurate.agents.simulate.heavy_strings import CANDIDATES, CHARACTERS, SOUGHT, Strings, share_found
+from murmurate.agents.simulate.heavy_strings import CANDIDATES, SOUGHT, share_found
+from murmurate.agents.simulate.held_strings import CHARACTERS, Strings
 from murmurate.agents.simulate.mixed_histograms import HistogramMethod
 from murmurate.aggregators.accounting import solh_buckets
 

@@ -11,10 +11,8 @@ import orjson
 import pytest
 from hypothesis import strategies as st
 
-from murmurate.aggregators.hitters import f1, ncr
 from murmurate.aggregators.hitters.candidates import (
     Rows,
-    distinct,
     every_prefix,
     extended,
     numbered,
@@ -24,6 +22,7 @@ from murmurate.aggregators.hitters.candidates import (
 )
 from murmurate.aggregators.hitters.levels import domain_sizes, levels, sensitivity, smallest_groups
 from murmurate.aggregators.hitters.pem import PrefixPlan
+from murmurate.aggregators.hitters.scores import f1, ncr
 from murmurate.aggregators.hitters.search import Floats, PrefixLevel, threshold, top, walk
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.layouts import BitsLayout
@@ -251,5 +250,3 @@ def test_wrong_parameters_are_refused() -> None:
         numbered(layout, as_rows(layout, [0]), 13)
     with pytest.raises(ParameterError, match="sensitivity: found"):
         sensitivity(1.0, 4, 0)
-    assert distinct(as_rows(layout, [1, 2]))
-    assert not distinct(as_rows(layout, [1, 1]))

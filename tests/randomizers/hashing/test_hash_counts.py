@@ -33,7 +33,7 @@ from murmurate.randomizers.randomness import contexts
 from tests.cases import every
 from tests.randomizers.hashing.draws import KEY, ROUND, draw
 
-BIGGEST = (1 << 62) + 1
+BIGGEST = (1 << 52) + 1
 
 
 def made(pool: int = 50, d: int = BIGGEST, epsilon: float = 2.0, g: int = 0) -> OLHCounts:
