@@ -56,7 +56,7 @@ class Sample:
 
 SMALL: Final = Sample()
 _FIRST: Final = Sample(users=8_000, minutes=60, one_in=3)
-_CROWD: Final = Sample(users=40_000, minutes=60, one_in=6)
+_CROWD: Final = Sample(users=25_000, minutes=60, one_in=3)
 
 
 def first(made: Plan) -> Sample:
