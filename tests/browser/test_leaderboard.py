@@ -120,7 +120,7 @@ def test_a_row_or_the_list_chooses_a_name_and_its_curve_has_gaps_where_it_was_no
     page.point(0, 0)
     page.until(f"{DRAWN} && !{PANEL}.chart.pointed && {PANEL}.chart.focus === {PANEL}.chart.rows[2]")
     assert text(page, ".course b") == page.run(ROWS)[2]
-    box = page.run("(b => [b.left, b.top, b.width])(document.querySelector('.course .total').getBoundingClientRect())")
+    box = page.run("(b => [b.left, b.top, b.width])(document.querySelector('.course .curve').getBoundingClientRect())")
     page.point(box[0] + box[2] / 3, box[1] + 60)  # a point on the curve is a period
     page.until(f"{DRAWN} && {PANEL}.chart.cursor >= 0")
     at = page.run(f"{PANEL}.chart.cursor")

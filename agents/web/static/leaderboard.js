@@ -170,7 +170,7 @@ class Course extends Chart {
 class CourseFigure {
   /** `hover(i)` and `pin(i)` hear which period is pointed at and chosen, -1 for the newest. */
   constructor(figure, { hover, pin }) {
-    this.figure = figure; this.box = figure.querySelector(".total");
+    this.figure = figure; this.box = figure.querySelector(".curve");
     this.title = figure.querySelector("b"); this.words = figure.querySelector("span");
     const at = (event) => (this.chart?.view ? this.chart.nearest(event.clientX - this.box.getBoundingClientRect().left) : -1);
     this.box.addEventListener("pointermove", (event) => hover(at(event)));

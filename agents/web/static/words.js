@@ -29,7 +29,7 @@ const GLOSSARY = {
   "mean squared error of the estimate": "The mean square of how far the estimates are from the truth. They learn from all periods so far, so that it is smaller than the mean squared error of what was measured.",
   "mechanism": "How each user's value is randomized before it leaves its owner. d is the number of possible values.",
   "method": "How users, or what each of them may reveal, are spread over time: who is asked in which period, and when an earlier answer stands.",
-  "new": "Names that were found and that the period before did not list. They are named since their estimate is above both limits.",
+  "new": "Names that were found and that the period before did not list. They are named since what was measured of them is above both limits.",
   "newest period ends": "The end of the newest period that a release has come of.",
   "noise of a node": "The standard deviation of the noise in each part of the tree from which a sum over time is put together.",
   "off by": "How far the estimate is from the truth.",
