@@ -263,9 +263,7 @@ class SetSearch:
         """Take over `facts` and `arrays`."""
         self.heard, self.padding = facts["heard"], Padding(*facts["padding"])
         self.itemsets = [tuple(one) for one in facts["itemsets"]]
-        self.sizes = {
-            Phase(name): HeldSizes(arrays[name].copy(), *known) for name, known in facts["sizes"].items()
-        }
+        self.sizes = {Phase(name): HeldSizes(arrays[name].copy(), *known) for name, known in facts["sizes"].items()}
         self.followed, self.items = arrays["followed"].copy(), arrays["items"].copy()
         self.measured = []
         while f"rows {len(self.measured)}" in arrays:
