@@ -105,7 +105,7 @@ def test_no_hit_is_no_error() -> None:
 @pytest.mark.audit
 @pytest.mark.timeout(1800)
 def test_many_searches_find_what_is_known() -> None:
-    """Forty searches of each kind from two seeds: SVIM within 5 points, LDPMiner within 10, known from three runs each."""
+    """Forty searches of each kind from two seeds: SVIM within 5 points, LDPMiner, of three runs each, within 10."""
     for seed in (0, 1000):
         found: dict[Row, list[SetScores]] = {}
         for job in planned(40, 0, seed, None):
