@@ -32,6 +32,8 @@ class StageOwner:
         """Raises where this worker may open nothing any more."""
         self.tasks: dict[int, Task] = {}
         self._runs: dict[int, asyncio.Task[None]] = {}
+        self._opening: list[asyncio.Task[None]] = []
+        self._stopped = asyncio.Event()
         self._lock = asyncio.Lock()
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.settled = False
@@ -62,9 +64,14 @@ class StageOwner:
             new = [p for p in sorted(partitions) if p not in self._runs]
             if new and self.check is not None:
                 await self.check()
+            if self._stopped.is_set():
+                return
             for partition in new:
                 self.tasks.setdefault(partition, self._make(partition))
-            opened = await asyncio.gather(*(self.tasks[p].open() for p in new), return_exceptions=True)
+            self._opening = [asyncio.create_task(self.tasks[p].open()) for p in new]
+            opened = await asyncio.gather(*self._opening, return_exceptions=True)
+            if self._stopped.is_set():
+                return
             for failed in (one for one in opened if one is not None):
                 raise failed
             for partition in new:
@@ -79,7 +86,12 @@ class StageOwner:
                 await self._end(Task.park)
 
     async def stop(self) -> None:
-        """Flush, commit, let go for good."""
+        """Flush, commit, let go for good. What is still being opened is given up: where brokers are away, a producer
+        would wait for them for ever.
+        """
+        self._stopped.set()
+        for opening in self._opening:
+            opening.cancel()
         async with self._lock:
             await self._end(Task.close)
 

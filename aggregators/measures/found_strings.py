@@ -24,7 +24,7 @@ from murmurate.aggregators.hitters import PrefixPlan, texts
 from murmurate.aggregators.measures.found import FoundMeasure, Values
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.measures.result import Floats
-from murmurate.aggregators.measures.strings import WORDS
+from murmurate.aggregators.measures.searched_words import MOMENTS, MOST, searched
 from murmurate.randomizers import Branches, OLHCounts, ParameterError, Question, Viewed
 from murmurate.randomizers.frequency.hash_counts import MAX_COUNTS
 from murmurate.randomizers.frequency.local_hash import MAX_POOL
@@ -142,15 +142,14 @@ class FoundStrings(FoundMeasure):
         return "String", "Strings"
 
     def example(self, mark: int, *, peak: bool) -> str:
-        """One of the popular texts, each half as frequent as the one before; in the peak two fifths have the last one.
-        Where strings are hexadecimal digits, those of the text's letters.
+        """One of the words that users search for at first or, in the peak, while one trends."""
+        return self.example_at(mark * (MOST // 100), MOMENTS // 2 if peak else 0, peak=peak)
+
+    def example_at(self, chance: int, moment: int, *, peak: bool) -> str:
+        """One of the words that users search for at that moment. Where strings are hexadecimal digits, those of its
+        letters.
         """
-        place = len(WORDS) - 1
-        if not peak or mark % 5 > 1:
-            place = 0
-            while mark < 50 and place < len(WORDS) - 1:
-                mark, place = mark * 2, place + 1
-        letters = WORDS[place].encode()
+        letters = searched(chance, moment).encode()
         if self.domain.form == "text":
             return letters[: self.domain.m // 8].decode()
         return letters.hex().ljust(self.domain.m // 4, "0")[: self.domain.m // 4]

@@ -64,6 +64,42 @@ async def _gone() -> None:
     assert [one() is None for one in made] == [False, True]
 
 
+class Waiting(Cycle):
+    """As a Task whose brokers are away while it opens."""
+
+    def __init__(self, partition: int) -> None:
+        super().__init__(partition)
+        self.opens = asyncio.Event()
+
+    async def open(self) -> None:
+        self.opens.set()
+        await asyncio.Event().wait()
+
+
+def test_a_stop_waits_for_nothing_that_is_being_opened() -> None:
+    asyncio.run(asyncio.wait_for(_stopped(), 20))
+
+
+async def _stopped() -> None:
+    made: list[Waiting] = []
+
+    def make(partition: int) -> Task:
+        made.append(Waiting(partition))
+        return cast(Task, made[-1])
+
+    owner: Any = StageOwner(make)
+    assigning = asyncio.create_task(owner.assigned(frozenset({0, 1})))
+    while not made:
+        await asyncio.sleep(0)
+    await made[1].opens.wait()
+    await owner.stop()
+    await assigning
+    assert {one.life for one in made} == {Life.CLOSED}
+    await owner.assigned(frozenset({0}))
+    assert len(made) == 2
+    assert not owner._failed.done()
+
+
 def test_metrics_hold_no_task_that_nobody_runs() -> None:
     metrics = Metrics(world.deployment(world.stream("screen")), ("edge",), now_ms=lambda: 0)
     task: Any = Cycle(0)
