@@ -5,7 +5,8 @@ Contract: of many candidates those are found whose measured share exceeds a bar,
 often than errors downwards.  Given the bar, the law of such a measurement is a normal one cut off below it, whatever
 the other candidates are; so an interval of shares under which it is neither too large nor too small is exact for normal
 errors (95 %, cut off at 0).  Its middle is the estimate and a quarter of its length the standard error, and a little
-more, so that two standard errors reach both ends also behind a filter.  Far above the bar that is the measurement itself, with its own error.
+more, so that two standard errors reach both ends also behind a filter.  Far above the bar that is the measurement
+itself, with its own error.
 Source: conditional inference after selection (Cohen and Sackrowitz 1989; Fithian, Sun and Taylor 2014).  Not here: what
 is found (finding.py), how later measurements, which nothing selects, take over (followed.py).
 """

@@ -5,7 +5,8 @@ Contract: at most `room` candidates of one length have a place, those whose aver
 standard errors above zero.  Each has two averages, in which a measurement counts by its precision and keeps MEMORY of
 its weight from period to period: one with the measurement that made it enter, by which places are given, and one
 without, which no selection has made large; where nobody holds the candidate, that one errs by chance alone.  Variances
-of averages are exact for independent errors.  A candidate whose measurement is far off its average begins anew.  Post-processing: it costs no privacy.
+of averages are exact for independent errors.  A candidate whose measurement is far off its average begins anew.
+Post-processing: it costs no privacy.
 Not here: the search itself (prefix_search.py).
 """
 
