@@ -27,7 +27,7 @@ class FrequentSet(NamedTuple):
     """A set of items, or an item alone, and who holds it."""
 
     items: tuple[int, ...]
-    count: int
+    holders: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +71,14 @@ def frequent(baskets: Baskets, k: int, largest: int = 1) -> list[FrequentSet]:
     counts = baskets.counts
     order = np.argsort(-counts, kind="stable")[:k]
     found = [FrequentSet((int(item),), int(counts[item])) for item in order]
-    least = max(1, found[-1].count if len(found) == k else 1)
+    least = max(1, found[-1].holders if len(found) == k else 1)
     number = np.full(baskets.d, -1, np.int64)
     number[order] = np.arange(len(order))
     holds = np.zeros((len(order), baskets.n), np.bool_)
     among = number[baskets.items] >= 0
     holds[number[baskets.items[among]], baskets.users[among]] = True
     packed = np.packbits(holds, axis=1)
+    grown: list[tuple[tuple[int, ...], NDArray[np.uint8]]]
     grown = [((place,), packed[place]) for place in range(len(order))]
     for _ in range(1, largest):
         longer = []
@@ -89,7 +90,7 @@ def frequent(baskets: Baskets, k: int, largest: int = 1) -> list[FrequentSet]:
                 longer.append((of, both[more]))
                 found.append(FrequentSet(tuple(sorted(int(order[place]) for place in of)), int(sizes[more])))
         grown = longer
-    return sorted(found, key=lambda one: (-one.count, one.items))[:k]
+    return sorted(found, key=lambda one: (-one.holders, one.items))[:k]
 
 
 class BasketShape(NamedTuple):

@@ -79,7 +79,7 @@ def searched_sets(baskets: Baskets, search: SetSearch, truth: Sequence[FrequentS
         [seed, round(1000 * search.epsilon), search.k, sorted(SET_METHODS).index(search.method)]
     )
     found = SET_METHODS[search.method](baskets, search.k, search.epsilon, generator)
-    true = {of.items: of.count / baskets.n for of in truth}
+    true = {of.items: of.holders / baskets.n for of in truth}
     errors = [share - true[of] for of, share in zip(found.itemsets, found.shares, strict=True) if of in true]
     square = float(np.mean(np.square(errors))) if errors else None
     return SetScores(ncr(found.itemsets, list(true)), len(errors), square)

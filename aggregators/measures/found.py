@@ -44,6 +44,7 @@ class FoundMeasure(Measure):
 
     ranked: ClassVar[bool] = True
     keeps_answers: ClassVar[bool] = False
+    takes_a_crowd: ClassVar[bool] = True
 
     # ---- what a kind defines ----
 

@@ -48,6 +48,22 @@ class FoundInPrefixes:
     """The smallest share that was no chance, of any string that was asked about."""
 
 
+@dataclass(frozen=True, eq=False)
+class SeenPrefixes:
+    """What a group told of the candidates of its length, and what is known of them by now."""
+
+    rows: Rows
+    shares: Floats
+    noise: float
+    """The variance of the share of one that nobody has."""
+    sums: Floats
+    """The sums of their averages, from `Remembered.joined`."""
+    bars: tuple[float, Floats]
+    """What this period's share, and each average, exceeds where it is beyond chance."""
+    best: Rows
+    """The candidates to go on with, in the order of their numbers."""
+
+
 class ToldLevel(PrefixLevel, Protocol):
     """What a group told of prefixes of one length in this period."""
 
@@ -69,21 +85,33 @@ class PrefixSearch:
             level.age(periods)
 
     def search(self, told: Sequence[ToldLevel]) -> FoundInPrefixes:
-        """Find what is frequent in what the groups told of this period, in the order of their lengths.
-
-        1. Candidates are asked about. 2. Their averages go on. 3. The best are extended, and remembered.
-        """
+        """Find what is frequent in what the groups told of this period, in the order of their lengths."""
         kept, before = np.zeros((1, self.layout.words), np.uint32), 0
-        for level, memory in zip(told, self.levels, strict=True):
-            asked = np.unique(np.vstack((extended(self.layout, kept, before, level.bits), memory.rows)), axis=0)
-            shares, noise = _measured(level, asked)
-            sums = memory.joined(asked, shares, noise)
-            usual = sensitivity(1.0, len(asked) + len(memory.rows), 1, SIGNIFICANT)
-            bars = _bars(usual, level.skewness, noise, sums[_SINCE])
-            best = self._best(shares, noise, sums, bars)
-            memory.keep(asked, sums)
-            kept, before = asked[np.sort(best)], level.bits
-        return self._found(asked, shares, noise, sums, bars)
+        for at, level in enumerate(told):
+            further = extended(self.layout, kept, before, level.bits)
+            seen = self.look(at, level, np.vstack((further, self.levels[at].rows)))
+            kept, before = seen.best, level.bits
+        return self.found(seen)
+
+    def forget(self, strings: Rows) -> None:
+        """Begin anew with these strings: what is no longer followed would be found again by what it once was."""
+        memory, these = self.levels[-1], {row.tobytes() for row in strings}
+        memory.forget(np.array([row.tobytes() in these for row in memory.rows], np.bool_))
+
+    def look(self, at: int, level: ToldLevel, rows: Rows) -> SeenPrefixes:
+        """See what a group told of these candidates of its length.
+
+        1. Their averages go on. 2. The best are chosen, by what is beyond chance. 3. The largest are remembered.
+        """
+        memory, asked = self.levels[at], np.unique(rows, axis=0)
+        shares, variances = level.estimate(asked)
+        noise = float(np.median(variances))
+        sums = memory.joined(asked, shares, noise)
+        usual = sensitivity(1.0, len(asked) + len(memory.rows), 1, SIGNIFICANT)
+        bars = _bars(usual, level.skewness, noise, sums[_SINCE])
+        best = self._best(shares, noise, sums, bars)
+        memory.keep(asked, sums)
+        return SeenPrefixes(asked, shares, noise, sums, bars, asked[np.sort(best)])
 
     def _best(self, shares: Floats, noise: float, sums: Floats, bars: tuple[float, Floats]) -> np.ndarray:
         """The places of the k candidates to go on with. bars: what this period's share, and each average, exceeds where
@@ -94,12 +122,11 @@ class PrefixSearch:
         sure = (shares > bars[0]) | (mean > bars[1])
         return np.lexsort((-np.where(sure, np.maximum(mean, shares), errors), ~sure))[: self.k]
 
-    def _found(
-        self, rows: Rows, shares: Floats, noise: float, sums: Floats, chance: tuple[float, Floats]
-    ) -> FoundInPrefixes:
-        """What is beyond chance, by its average where that is, else by this period alone."""
-        mean, variance = average(sums[_SINCE])
-        alone, bars = max(chance[0], self.least), np.maximum(chance[1], self.least)
+    def found(self, seen: SeenPrefixes) -> FoundInPrefixes:
+        """The strings that are beyond chance, by their averages where these are, else by this period alone."""
+        rows, shares, noise = seen.rows, seen.shares, seen.noise
+        mean, variance = average(seen.sums[_SINCE])
+        alone, bars = max(seen.bars[0], self.least), np.maximum(seen.bars[1], self.least)
         by_average, by_itself = mean > bars, shares > alone
         share = np.where(by_average, mean, shares)
         found = np.flatnonzero(by_average | by_itself)
@@ -108,7 +135,7 @@ class PrefixSearch:
         least = float(share[next_best[0]]) if len(next_best) else 0.0
         own = np.maximum(np.where(by_average, bars, alone)[best], least)
         errors = np.where(by_average, variance, noise)[best]
-        threshold = min(chance[0], float(chance[1].min()))
+        threshold = min(seen.bars[0], float(seen.bars[1].min()))
         return FoundInPrefixes(rows[best], own, share[best], errors, errors / noise, threshold)
 
     def arrays(self) -> Arrays:
@@ -129,9 +156,3 @@ def _bars(beyond: float, skewness: float, noise: float, sums: Floats) -> tuple[f
     part = variance / noise
     further = beyond + skewness * (beyond**2 - 1) / 6 * np.sqrt(part)
     return (beyond + skewness * (beyond**2 - 1) / 6) * sqrt(noise), np.asarray(further * np.sqrt(variance))
-
-
-def _measured(level: PrefixLevel, rows: Rows) -> tuple[Floats, float]:
-    """The share of each candidate, and the variance of one that nobody holds."""
-    shares, variances = level.estimate(rows)
-    return shares, float(np.median(variances))

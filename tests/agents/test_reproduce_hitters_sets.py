@@ -100,3 +100,19 @@ def test_a_search_is_made_in_the_baskets_of_its_row(monkeypatch: pytest.MonkeyPa
 def test_no_hit_is_no_error() -> None:
     assert hitters_sets.typical_error([SetScores(0, 0, None)] * 2) != hitters_sets.typical_error([])  # both are nan
     assert hitters_sets.typical_error([SetScores(0, 0, None), SetScores(0.1, 1, 0.5)]) == 0.5
+
+
+@pytest.mark.audit
+@pytest.mark.timeout(1800)
+def test_many_searches_find_what_is_known() -> None:
+    """Forty searches of each kind from two seeds: SVIM within 5 points, LDPMiner, of three runs each, within 10."""
+    for seed in (0, 1000):
+        found: dict[Row, list[SetScores]] = {}
+        for job in planned(40, 0, seed, None):
+            if job.row[2].k == hitters_sets.K:
+                found.setdefault(job.row, []).append(hitters_sets.made(job))
+        assert verdicts(found)[0] == []
+        for method, known in FOUND.items():
+            for epsilon, ncr in zip(EPSILONS, known, strict=True):
+                mean = hitters_sets.mean(found[ITEMS, MADE_UP, SetSearch(method, epsilon, 32)])
+                assert abs(mean - ncr) < (0.05 if method == "SVIM" else 0.1), (method, epsilon, mean)

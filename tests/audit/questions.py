@@ -205,6 +205,14 @@ class RoundedRatio(Padded):
         return GRR(d=mechanism.d, epsilon=Fraction(math.ceil(math.log(ratio) * 10**6), 10**6))
 
 
+class SeedOfValue(OLHCounts):
+    """Prefers a seed of the pool, by the value."""
+
+    def law(self, value: int) -> Mapping[bytes, Fraction]:
+        tilted = (Fraction(3, 2), Fraction(1, 2)) if value % 2 else (Fraction(1, 2), Fraction(3, 2))
+        return {report: chance * tilted[report[0]] for report, chance in super().law(value).items()}
+
+
 class BranchOfValue(Branches):
     """The branch follows from the value."""
 
@@ -225,6 +233,7 @@ def faults(epsilon: Fraction | float) -> dict[str, Question]:
         "an inner ratio in rounded micro-nats": told_by(RoundedRatio(of, 3), epsilon),
         "a prefix as if its items were apart": told_by(EnlargedPrefix(of, 3, 1), epsilon),
         "a branch drawn from the value": BranchOfValue(groups),
+        "a seed drawn from the value": Viewed(LongPrefix(("bits", 3, 1), 3), SeedOfValue(d=9, epsilon=epsilon, pool=2)),
     }
 
 
