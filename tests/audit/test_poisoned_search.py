@@ -10,7 +10,7 @@ import pytest
 
 from murmurate.aggregators.measures.found_strings import FoundStrings
 from murmurate.aggregators.methods.pem import ToldPrefixes
-from murmurate.randomizers import Branches, Key, Viewed
+from murmurate.randomizers import Branches, Key, OLHCounts, Viewed
 from murmurate.randomizers.question import Reports
 from murmurate.randomizers.randomness import contexts
 from murmurate.randomizers.string_views import LongPrefix
@@ -40,6 +40,7 @@ def test_liars_show_a_string_as_often_as_the_bound_says_and_no_more(epsilon: int
     assert isinstance(question, Branches)
     groups, last = len(question.questions), question.questions[-1]
     assert isinstance(last, Viewed)
+    assert isinstance(last.inner, OLHCounts)
     popular = 1 / np.arange(1.0, len(WORDS) + 1)
     held = np.random.default_rng(epsilon).choice(len(WORDS), size=USERS, p=popular / popular.sum())
     rows = np.array([codes[word] for word in WORDS], np.uint32)[held]
