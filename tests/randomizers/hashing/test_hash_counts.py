@@ -74,6 +74,14 @@ def test_the_support_of_any_value_is_what_olh_would_have_counted(d: int) -> None
         assert OLH(d=d, epsilon=2.0, pool=50).of_round(ROUND).support_of(reports, codes).tolist() == slow
 
 
+def test_counts_of_very_many_reports_are_added_without_overflow() -> None:
+    of, codes = made(50, d=1000), np.arange(1000)
+    counts = of.support(of.perturb(np.arange(4000) % 7, draw(4000)))
+    few = of.support_of_counts(counts, codes)
+    for times in (1 << 15, 1 << 25, 1 << 40):  # the first is added in 32 bits
+        assert (of.support_of_counts(counts * times, codes) == few * times).all()
+
+
 def test_shares_are_unbiased_and_off_by_as_much_as_they_say() -> None:
     # 300 rounds, each with functions of its own; a pool of 16 adds twice what the coins do. Means within 5 standard
     # errors, squares within 5 of theirs; the estimated sum of squares is within 5 of the truth.
