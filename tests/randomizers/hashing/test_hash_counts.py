@@ -31,6 +31,7 @@ from murmurate.randomizers import (
 from murmurate.randomizers.frequency.hashing import hash_one
 from murmurate.randomizers.randomness import contexts
 from tests.cases import every
+from tests.randomizers.frequency.checks import check_both_halves_write_the_same_bytes, check_reports_follow_the_law
 from tests.randomizers.hashing.draws import KEY, ROUND, draw
 
 BIGGEST = (1 << 52) + 1
@@ -55,6 +56,12 @@ def test_a_support_is_the_number_of_reports_of_each_seed_and_cell() -> None:
     assert of.outcomes == 5 * of.g
     parts = [of.support(reports[a:b]) for a, b in pairwise((0, 0, 1, 64, 700))]
     assert (np.sum(parts, axis=0) == of.support(reports)).all()
+
+
+@every("g", [0, 7])
+def test_both_halves_of_a_device_write_reports_that_follow_the_law(g: int) -> None:
+    check_both_halves_write_the_same_bytes(made(300, d=1000, g=g))
+    check_reports_follow_the_law(OLHCounts(d=5, epsilon=1.5, pool=3, g=g).of_round(ROUND), 3)
 
 
 @every("d", [12, 1 << 24, BIGGEST])
