@@ -61,6 +61,7 @@ from murmurate.randomizers.question import Question
 from murmurate.randomizers.randomness import Draw, DrawOne, Key
 from murmurate.randomizers.registry import MECHANISMS, ORACLES, STREAMED, VIEWS, mechanism, question, streamed, view
 from murmurate.randomizers.row_views import Level, Marginal
+from murmurate.randomizers.sampled_prefix import SampledPrefix
 from murmurate.randomizers.string_views import Extensions, LongPrefix
 from murmurate.randomizers.terms import StreamTerms, Terms
 from murmurate.randomizers.viewed import Viewed
@@ -113,6 +114,7 @@ __all__ = [
     "RandomnessError",
     "Refusal",
     "ReportError",
+    "SampledPrefix",
     "Secrets",
     "Size",
     "SnapshotError",

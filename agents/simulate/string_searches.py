@@ -98,7 +98,7 @@ def _pem(strings: Strings, layout: BitsLayout, search: StringSearch, generator: 
 
 
 def _among_all(strings: Strings, layout: BitsLayout, search: StringSearch, generator: np.random.Generator) -> Walked:
-    """One group, asked for all strings there can be: of those that nobody holds the k best estimates are drawn alone."""
+    """One group, asked for all strings there can be: of those that nobody holds only the k best estimates are drawn."""
     way, n, empty = local_hashing(search.epsilon), strings.n, (1 << strings.m) - len(strings.codes)
     chances = np.cumsum(generator.exponential(size=search.k)) / empty
     nobodys = np.array([-NormalDist().inv_cdf(chance) for chance in chances]) * usual_variance(way, n) ** 0.5

@@ -3,7 +3,7 @@
 
 Contract: each batch of users is asked about all open prefixes at once, and is asked once with the whole epsilon (the
 prefixes exclude each other, so one report covers them all).  A prefix whose mean over its batches passes a threshold
-is replaced by its extensions, or is found where it is a whole string.  The state is what was told and nothing else.
+is replaced by its extensions; a whole string that passes is found.  The state is what was told and nothing else.
 Source: Wang et al. 2018, as Wang 2021 has it in section 4.2.4, without the final step for consistency.  Deviation:
 there a prefix passes from 4 / (epsilon sqrt(n)) on, which with one report for all of them lets 2 % of those pass that
 nobody holds at epsilon 1, so that the trie grows without end; here it must be significant, too.  Not here: reports.
@@ -72,9 +72,7 @@ class GrowingTrie:
     """How many batches there are, over which the chance of passing without holders is spread."""
     step: int = CHARACTER
     open: Mapping[int, OpenPrefixes] = field(default_factory=dict)
-    """The open prefixes by their length."""
-    found: OpenPrefixes | None = None
-    """Whole strings that have passed."""
+    """The open prefixes by their length. Whole strings stay open, so that more and more is known of them."""
 
     @classmethod
     def planted(cls, layout: BitsLayout, epsilon: float, batches: int, step: int = CHARACTER) -> GrowingTrie:
@@ -88,7 +86,7 @@ class GrowingTrie:
     @property
     def asked(self) -> Mapping[int, Rows]:
         """The prefixes that the next batch is asked about, by their length. None of them begins another one."""
-        return {bits: prefixes.rows for bits, prefixes in self.open.items() if len(prefixes.rows)}
+        return {bits: prefixes.rows for bits, prefixes in self.open.items()}
 
     def grown(self, told: Mapping[int, tuple[Floats, Floats]], reports: int) -> GrowingTrie:
         """The trie after a batch of so many reports. told: for each length asked, shares and their variances."""
@@ -98,43 +96,47 @@ class GrowingTrie:
         known = {
             bits: OpenPrefixes(prefixes.rows, prefixes.told + told[bits][0] * reports, prefixes.reports + reports)
             for bits, prefixes in self.open.items()
-            if len(prefixes.rows)
         }
-        # 2. Those that pass are extended, or found.
-        size = sum(len(prefixes.rows) for prefixes in known.values())
-        result, left = self.found, dict[int, OpenPrefixes]()
+        # 2. Those that pass are extended, as long as there is room.
+        size, result = self._size, dict[int, OpenPrefixes]()
         for bits, prefixes in sorted(known.items()):
-            passes = self._passes(prefixes, told[bits][1], reports, size)
-            if bits == self.layout.m:
-                through = prefixes.those(passes)
-                result = through if result is None else result.behind(through)
-            else:
-                longer = min(bits + self.step, self.layout.m)
-                room = max(0, (MOST_OPEN - size) // ((1 << longer - bits) - 1))
+            left, m = prefixes, self.layout.m
+            if bits < m:
+                longer = min(bits + self.step, m)
+                passes = prefixes.told >= self._bound(float(np.median(told[bits][1]) * reports)) * prefixes.reports**0.5
+                more = (1 << longer - bits) - 1
                 order = np.argsort(np.where(passes, -prefixes.told / prefixes.reports, np.inf), kind="stable")
-                passes[order[room:]] = False
-                size += int(passes.sum()) * ((1 << longer - bits) - 1)
+                passes[order[max(0, (MOST_OPEN - size) // more) :]] = False
+                size += int(passes.sum()) * more
+                left = prefixes.those(~passes)
                 if passes.any():
                     fresh = _fresh(extended(self.layout, prefixes.rows[passes], bits, longer))
-                    left[longer] = left[longer].behind(fresh) if longer in left else fresh
-            rest = prefixes.those(~passes)
-            left[bits] = left[bits].behind(rest) if bits in left else rest
-        return replace(self, open=left, found=result)
+                    result[longer] = fresh
+            result[bits] = left.behind(result[bits]) if bits in result else left
+        return replace(self, open={bits: prefixes for bits, prefixes in result.items() if len(prefixes.rows)})
 
     def best(self, k: int, deviation: float, *, least: float | None = None) -> Walked:
-        """The k best of the strings that have passed. deviation: the standard error of a share times sqrt(reports)."""
+        """The k best of the strings that pass. deviation: the standard error of a share times the root of its reports.
+
+        A string passes by what is known of it now; the threshold that is told is that of the string known best.
+        """
         if not 1 <= k <= MOST_FOUND:
             raise ParameterError(f"priv_trie: k: found {shown(k)}; allowed: 1 to {MOST_FOUND}")
-        found = self.found or _fresh(np.zeros((0, self.layout.words), np.uint32))
-        shares = found.told / np.maximum(found.reports, 1)
-        variances = deviation**2 / np.maximum(found.reports, 1)
-        return named(found.rows, shares, variances, k=k, least=least, significance=None)
+        whole = self.open.get(self.layout.m, _fresh(np.zeros((0, self.layout.words), np.uint32)))
+        bound = self._bound(deviation**2)
+        whole = whole.those((whole.reports > 0) & (whole.told >= bound * whole.reports**0.5))
+        passed = whole.told / whole.reports, deviation**2 / whole.reports
+        found = named(whole.rows, *passed, k=k, least=least, significance=None)
+        known_best = float(bound / whole.reports.max() ** 0.5) if len(whole.rows) else np.inf
+        return replace(found, threshold=max(found.threshold, known_best))
 
-    def _passes(self, prefixes: OpenPrefixes, variances: Floats, reports: int, size: int) -> NDArray[np.bool_]:
-        """Which prefixes have a mean above the threshold of their number of reports."""
-        deviation = float(np.median(variances) * reports) ** 0.5
-        least = max(FACTOR / self.epsilon, sensitivity(deviation, size * self.batches, 1, SIGNIFICANT))
-        return np.asarray(prefixes.told >= least * np.sqrt(prefixes.reports))
+    @property
+    def _size(self) -> int:
+        return sum(len(prefixes.rows) for prefixes in self.open.values())
+
+    def _bound(self, variance: float) -> float:
+        """What a mean must reach, times the square root of its reports. variance: of one report's estimate."""
+        return max(FACTOR / self.epsilon, sensitivity(variance**0.5, self._size * self.batches, 1, SIGNIFICANT))
 
 
 def _fresh(rows: Rows) -> OpenPrefixes:
