@@ -25,6 +25,7 @@ from murmurate.aggregators.accounting.worst import worst_window
 from murmurate.aggregators.batches import worth_asking
 from murmurate.aggregators.faked_questions import question_with_fakes
 from murmurate.aggregators.measures.measure import AUTO
+from murmurate.aggregators.methods.finding import FindingMethod
 from murmurate.aggregators.methods.horizons import HorizonMethod
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import kind_of, method
@@ -112,7 +113,7 @@ def answer_micro(made: Plan, name: str) -> int:
 def resolve(made: Plan, name: str) -> Question:
     """The question that an answer of this stream uses, at the epsilon that it really spends."""
     stream = made.stream(name)
-    if issubclass(kind_of(stream.method.name), HorizonMethod):
+    if issubclass(kind_of(stream.method.name), HorizonMethod | FindingMethod):
         method(stream.method, stream.setting(made, 0))  # whose filter may have a mistake of its own
         return kind_of(stream.method.name)(stream.setting(made, 0), **stream.method.own).standing.mechanism
     epsilon = Fraction(answer_micro(made, name), MICRO)

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 import orjson
 
+from murmurate.aggregators.measures.searched_words import MOMENTS
 from murmurate.aggregators.methods.registry import HORIZON_METHODS
 from murmurate.config.plan import AnyStreamPlan, Plan, StreamPlan
 from murmurate.topics.pointers import tokens
@@ -55,11 +56,15 @@ class Sample:
 
 SMALL: Final = Sample()
 _FIRST: Final = Sample(users=8_000, minutes=60, one_in=3)
+_CROWD: Final = Sample(users=25_000, minutes=60, one_in=3)
 
 
 def first(made: Plan) -> Sample:
     """The sample of a newcomer to a plan; changes through horizons are told in many short periods, so fewer of them."""
-    return SMALL if any(map(_tells_changes, made.everything)) else _FIRST
+    if any(map(_tells_changes, made.everything)):
+        return SMALL
+    crowded = any(isinstance(stream, StreamPlan) and stream.measure.takes_a_crowd for stream in made.everything)
+    return _CROWD if crowded else _FIRST
 
 
 def names() -> tuple[str, ...]:
@@ -92,12 +97,20 @@ def events(made: Plan, size: Sample = SMALL) -> Iterator[bytes]:
         if mark[0] % size.one_in and not introduces:
             continue
         time_ms = size.start_ms + minute * MINUTE_MS + int.from_bytes(mark[1:5], "little") % MINUTE_MS
-        value = stream.measure.example(int.from_bytes(mark[5:9], "little") % 100, peak=minute in size.peak)
+        value = _value(stream, int.from_bytes(mark[5:9], "little"), minute, size)
         rows.append((time_ms, user, place, value))
     layouts = [_layout(stream) for stream in made.everything]
     for time_ms, user, place, value in sorted(rows, key=lambda row: row[:3]):
         texts = {"stream": made.everything[place].name, "user": f"u-{user}", "time": _instant(time_ms), "value": value}
         yield orjson.dumps(_event(layouts[place], texts)) + b"\n"
+
+
+def _value(stream: AnyStreamPlan, chance: int, minute: int, size: Sample) -> Any:
+    """The value of an event in a minute of the sample."""
+    peak = minute in size.peak
+    if isinstance(stream, StreamPlan):
+        return stream.measure.example_at(chance, minute * MOMENTS // size.minutes, peak=peak)
+    return stream.measure.example(chance % 100, peak=peak)
 
 
 def _tells_changes(stream: AnyStreamPlan) -> bool:

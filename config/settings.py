@@ -218,6 +218,9 @@ class Deployment(ConfigTable):
             yield Mistake(f"{key}.method", stream.method.name, f"with privacy.mixed, {able}")
         if self.privacy.mixed is not None and stream.method.of_horizons:
             yield Mistake(f"{key}.method", stream.method.name, "with privacy.mixed, one without horizons")
+        if (self.privacy.mixed is not None or self.privacy.fakes) and stream.method.searches:
+            other = "mixed" if self.privacy.mixed is not None else "fakes"
+            yield Mistake(f"{key}.method", stream.method.name, f"with privacy.{other}, one that searches for nothing")
         if stream.method.of_horizons and stream.mechanism != AUTO:
             yield Mistake(f"{key}.mechanism", repr(stream.mechanism), f"auto, with method = {stream.method.name}")
         if self.privacy.mixed is not None and stream.method_options().finds_clip:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from murmurate.aggregators.methods.finding import FindingMethod
 from murmurate.aggregators.methods.horizons import HorizonMethod
 from murmurate.aggregators.methods.options import ADAPTIVE, DECLARED, OF_ONE, OFF, MethodOptions
 from murmurate.aggregators.methods.registry import kind_of, names
@@ -176,8 +177,14 @@ class MethodTable(ConfigTable):
             mistakes.append(Mistake("revise", seen(self.revise), f"with {self.name} only with filter = {OFF}"))
         elif not self.of_horizons and self.revise == AFTER_HORIZON:
             mistakes.append(Mistake("revise", seen(self.revise), "a number of periods, without horizons"))
+        elif self.revise and self.searches:
+            mistakes.append(Mistake("revise", seen(self.revise), f"0, with {self.name}"))
         elif self.revise and not self.of_horizons and self.filtering == OFF:
             mistakes.append(Mistake("revise", seen(self.revise), f"only with filter = {ADAPTIVE}"))
+        if self.searches and self.filtering == OFF:
+            mistakes.append(
+                Mistake("filter", seen(self.filter), f"{ADAPTIVE}, with {self.name}, which follows what it finds")
+            )
         if self.of_horizons and self.horizon is None:
             mistakes.append(Mistake("horizon", "nothing", 'a length of time, such as "24h"'))
         if mistakes:
@@ -188,6 +195,11 @@ class MethodTable(ConfigTable):
     def of_horizons(self) -> bool:
         """Whether it asks node by node through horizons."""
         return issubclass(kind_of(self.name), HorizonMethod)
+
+    @property
+    def searches(self) -> bool:
+        """Whether it searches for values that nobody declared."""
+        return issubclass(kind_of(self.name), FindingMethod)
 
     @property
     def filtering(self) -> str:

@@ -12,7 +12,7 @@ ARCHITECTURE erratum C24.  Not here: what fakes are worth (aggregators/accountin
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from murmurate.randomizers.errors import ParameterError, ReportError, shown
 from murmurate.randomizers.frequency.grr import GRR
 from murmurate.randomizers.frequency.hadamard import HadamardResponse
+from murmurate.randomizers.frequency.hash_counts import OLHCounts
 from murmurate.randomizers.frequency.local_hash import LocalHash
 from murmurate.randomizers.frequency.subset import SubsetSelection
 from murmurate.randomizers.frequency.subsets import sets_of
@@ -38,13 +39,15 @@ TakesFakes = GRR | LocalHash | HadamardResponse | SubsetSelection
 
 def takes_fakes(question: Question) -> bool:
     """Whether uniform fake reports can hide the users of this question."""
-    return isinstance(question, (GRR, LocalHash, HadamardResponse)) or _numbered(question)
+    return _equally_likely(question) or _numbered(question)
 
 
 def checked_faked(question: Question) -> TakesFakes:
     """The mechanism, if uniform fake reports can hide its users; else a ParameterError that says why they cannot."""
-    if isinstance(question, (GRR, LocalHash, HadamardResponse)):
+    if _equally_likely(question):
         return question
+    if isinstance(question, OLHCounts):
+        raise ParameterError(f"fakes: found {question.name}, whose counts are not freed of fakes; allowed: olh")
     if isinstance(question, SubsetSelection):
         if _numbered(question):
             return question
@@ -149,6 +152,10 @@ def _checked(mechanism: PureOracle, n: int, fakes: int) -> Fraction:
                 f"{mechanism.name}: {what}: found {shown(found)}; allowed: a whole number from {least}"
             )
     return fake_support(mechanism)
+
+
+def _equally_likely(question: Question) -> TypeGuard[GRR | LocalHash | HadamardResponse]:
+    return isinstance(question, (GRR, LocalHash, HadamardResponse)) and not isinstance(question, OLHCounts)
 
 
 def _numbered(question: Any) -> bool:

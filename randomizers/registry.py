@@ -2,9 +2,9 @@
 """The lists of all mechanisms and views, and how a spec becomes a mechanism, a view or a question.
 
 Contract: a mechanism that is in `MECHANISMS` and a view that is in `VIEWS` are audited; a round can use those in
-`STREAMED` alone, behind any view that fits. Any spec gives a question or a ParameterError. Of what other packages add
-(`add_question`, `add_view`) nothing takes the name of one that is there, and "auto" chooses none.  Not here: finding
-and auditing what other packages have (config/plugins.py).
+`STREAMED` and `SEARCHED`, behind any view that fits. Any spec gives a question or a ParameterError. Of what other
+packages add (`add_question`, `add_view`) nothing takes the name of one that is there, and "auto" chooses none.
+Not here: finding and auditing what other packages have (config/plugins.py).
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,6 +28,7 @@ from murmurate.randomizers.frequency import (
     THE,
     BasicRAPPOR,
     HadamardResponse,
+    OLHCounts,
     SubsetSelection,
 )
 from murmurate.randomizers.mechanism import Mechanism
@@ -37,8 +38,10 @@ from murmurate.randomizers.numeric.clipped import clipped
 from murmurate.randomizers.padding import Itemsets, Padded
 from murmurate.randomizers.question import Question
 from murmurate.randomizers.row_views import Level, Marginal
+from murmurate.randomizers.sampled_prefix import SampledPrefix
 from murmurate.randomizers.sessions.specs import node_of
 from murmurate.randomizers.spec_fields import fields, listed
+from murmurate.randomizers.string_views import Extensions, LongPrefix
 from murmurate.randomizers.thresholds import MICRO
 from murmurate.randomizers.vectors import (
     DDRM,
@@ -70,13 +73,22 @@ STREAMED: dict[str, type[Mechanism]] = {
     **{kind.name: kind for kind in (SR, PM, HM, ValueAndPresence, SW, WaveAndPresence)},
 }
 """The mechanisms that a stream may name."""
-MECHANISMS: dict[str, type[Mechanism]] = {**STREAMED, **{kind.name: kind for kind in (BasicRAPPOR, RAPPOR)}}
+SEARCHED: dict[str, type[Mechanism]] = {OLHCounts.name: OLHCounts}
+"""The mechanisms that a round of a search may name, and no file."""
+MECHANISMS: dict[str, type[Mechanism]] = {
+    **STREAMED,
+    **SEARCHED,
+    **{kind.name: kind for kind in (BasicRAPPOR, RAPPOR)},
+}
 """Every mechanism by its name."""
 LITERATURE: dict[str, Callable[..., Mechanism]] = {"sh": GRR, "solh": OLH, "rap": SUE, "rap_r": SUE.removal}
 """Names that the literature of shuffling has for mechanisms that are here under another one: what builds them. RAP_R's
 epsilon is that of a removed value, and what it builds costs twice that.
 """
-VIEWS: dict[str, type[View]] = {kind.name: kind for kind in (Whole, Prefix, Level, Marginal, Size, Padded, Itemsets)}
+VIEWS: dict[str, type[View]] = {
+    kind.name: kind
+    for kind in (Whole, Prefix, LongPrefix, Extensions, Level, Marginal, Size, Padded, Itemsets, SampledPrefix)
+}
 """The views that may stand before a mechanism, except clipping at a threshold."""
 VECTORS: dict[str, type[VectorQuestion]] = {
     kind.name: kind
@@ -168,9 +180,9 @@ def from_literature(spec: Mapping[str, Any]) -> Mechanism:
 
 
 def streamed(spec: Mapping[str, Any]) -> Mechanism:
-    """The mechanism of a spec, if streams may use it."""
+    """The mechanism of a spec, if rounds may ask it."""
     named = spec.get("name") if isinstance(spec, Mapping) else None
-    if isinstance(named, str) and named in MECHANISMS and named not in STREAMED:
+    if isinstance(named, str) and named in MECHANISMS and named not in (*STREAMED, *SEARCHED):
         allowed = ", ".join(sorted(STREAMED))
         raise ParameterError(f"mechanism: found {named!r}, which serves no stream; allowed: {allowed}")
     return mechanism(spec)
@@ -242,7 +254,7 @@ def _built(name: str, make: Callable[..., _Made], spec: Mapping[str, Any]) -> _M
     """The object built from a spec's parameters, if they are valid; epsilon may be given in micro-nats."""
     parameters = {key: value for key, value in spec.items() if key != "name"}
     known = _parameters(make)
-    if name == Prefix.name and parameters.get("fold") == FOLD:
+    if name in (Prefix.name, LongPrefix.name) and parameters.get("fold") == FOLD:
         del parameters["fold"]  # the only way there is
     if "epsilon_micro" in parameters and "epsilon" not in parameters and "epsilon" in known:
         micro = parameters.pop("epsilon_micro")

@@ -185,8 +185,9 @@ class Viewed(Question):
 
     @property
     def statistics(self) -> int:
-        """The number of the mechanism's statistics; where a candidate is sampled, the number of candidates."""
-        return self.view.statistics or self.inner.statistics
+        """The number of the mechanism's statistics; where a candidate is sampled, no more than there are candidates."""
+        mine, told = self.view.statistics, self.inner.statistics
+        return told if mine is None else min(mine, told)
 
     def malformed(self, reports: Reports) -> NDArray[np.bool_]:
         """Which reports the mechanism could not have given: bool[n]."""
@@ -210,7 +211,7 @@ class Viewed(Question):
 
     def added_variance(self, n: int, profile: Floats) -> Floats:
         """The variance that the mechanism's public choices add; where a candidate is sampled, dummies are codes."""
-        if self._sample is None:
+        if self._sample is None or not self.statistics:
             return self.inner.added_variance(n, profile)
         sampled = np.clip(profile, 0, 1) * self._sample.chance
         dummies = self.view.d - self.statistics

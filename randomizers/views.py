@@ -153,21 +153,31 @@ class Prefix(View):
     """The view of a string's first bits."""
 
     name = "prefix"
+    longest: ClassVar = LONGEST
+    """The longest prefix, in bits, whose code is the prefix itself."""
 
     def __init__(self, layout: Any, bits: int) -> None:
         self.of = self._strings = of_kind(self.name, layout, BitsLayout)
         self.bits = whole(self.name, "bits", bits, 1, self._strings.m)
-        self.d = (1 << min(bits, LONGEST)) + self.of.none
+        self.d = (1 << min(bits, self.longest)) + self.of.none
 
     def parameters(self) -> dict[str, Any]:
         """The number of bits, and the version of the hash for long prefixes."""
-        return {"bits": self.bits, **({"fold": FOLD} if self.bits > LONGEST else {})}
+        return {"bits": self.bits, **({"fold": FOLD} if self.bits > self.longest else {})}
 
     def codes(self, values: Values, draw: Draw) -> Codes:
         """The prefix of each string, or its hash, as `code` defines them: int64[n]."""
-        rows = self.of.rows(values)
-        short = self.bits <= LONGEST
-        codes = (rows[:, 0] >> np.uint32(31 - self.bits)).astype(np.int64) if short else self._folded(rows)
+        return self.codes_of(self.of.rows(values))
+
+    def codes_of(self, rows: Row) -> Codes:
+        """The code of each of uint32[n, words], also for a server that names strings: int64[n]."""
+        if self.bits > self.longest:
+            codes = self._folded(rows)
+        elif self.bits <= 31:
+            codes = (rows[:, 0] >> np.uint32(31 - self.bits)).astype(np.int64)
+        else:
+            codes = rows[:, 0].astype(np.int64) << (self.bits - 31)
+            codes |= rows[:, 1] >> np.uint32(63 - self.bits)
         if self.of.none:
             codes[self.of.silent(rows)] = self.d - 1
         return codes
@@ -182,7 +192,7 @@ class Prefix(View):
             mixed ^= mixed >> np.uint64(27)
             mixed *= np.uint64(_B)
             mixed ^= mixed >> np.uint64(31)
-        return (mixed >> np.uint64(64 - LONGEST)).astype(np.int64)
+        return (mixed >> np.uint64(64 - self.longest)).view(np.int64)
 
     @property
     def _masks(self) -> list[int]:
@@ -192,21 +202,25 @@ class Prefix(View):
         return [line >> 32 * (words - 1 - i) & 0xFFFFFFFF for i in range(words)]
 
     def code(self, value: Value) -> int:
-        """The first bits as a number; for more than 23 bits the first 23 bits of a hash, which begins at `bits`, takes
-        each word in (step, exclusive or) and finishes like SplitMix64.
+        """The first bits as a number; for more than `longest` bits so many first bits of a hash, which begins at
+        `bits`, takes each word in (step, exclusive or) and finishes like SplitMix64.
         """
         words = words_of(value)
         if words[0] == NONE:
             return self.d - 1
-        if self.bits <= LONGEST:
-            return words[0] >> (31 - self.bits)
+        if self.bits <= self.longest:
+            return (
+                words[0] >> (31 - self.bits)
+                if self.bits <= 31
+                else words[0] << self.bits - 31 | words[1] >> 63 - self.bits
+            )
         mixed = self.bits
         for word, mask in zip(words, self._masks, strict=False):
             mixed = (mixed + _STEP & _MASK) ^ (word & mask)
             mixed = (mixed ^ mixed >> 30) * _A & _MASK
             mixed = (mixed ^ mixed >> 27) * _B & _MASK
             mixed ^= mixed >> 31
-        return mixed >> (64 - LONGEST)
+        return mixed >> (64 - self.longest)
 
     @property
     def extremes(self) -> tuple[Value, Value]:

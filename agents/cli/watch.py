@@ -5,8 +5,8 @@ Contract: lines of at most 80 columns, at least one figure in each: first those 
 how many are left out is counted.  What does not fit is said more shortly (FORMS) before it is left out.  A distribution
 is a row of blocks in the order of the range, as high as its stretches, with the figures of those that are monitored and
 of the highest.  What is not known has no figure; where nothing is yet, it is said how many reports came, of how many
-that a release needs.  Whoever wants all of it takes `--json`, the records as they are.  Not here: lines under a release
-(remarks.py), reading them (kafka/followed.py).
+that a release needs.  Whoever wants all of it takes `--json`, the records as they are.  Not here: names that
+are searched for (watch_found.py), lines under a release (remarks.py), reading them (kafka/followed.py).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import orjson
 from murmurate.agents.cli.deployment import Opened, config_option, opened, run
 from murmurate.agents.cli.remarks import Remarks
 from murmurate.agents.cli.replay import grouped
+from murmurate.agents.cli.watch_found import KEY, found_line
 from murmurate.agents.kafka.client import Place
 from murmurate.agents.kafka.followed import FollowedReleases
 from murmurate.agents.shortage import lacking
@@ -113,7 +114,7 @@ async def _watch(
 ) -> None:
     if not as_json:
         click.echo(heading(stream, question))
-    day, remarks = "", Remarks(this.plan)
+    day, remarks, explained = "", Remarks(this.plan), False
     async for value, release in releases(this, stream, history):
         if as_json:
             click.echo(value)
@@ -121,6 +122,9 @@ async def _watch(
         if release.start[:10] != day and stream.every_ms < DAY_MS:
             day = release.start[:10]
             click.echo(f"{day} UTC")
+        if release.discovery is not None and not explained:
+            explained = True
+            click.echo(f"{GAP}{KEY}")
         shown = release if question is None else shaped(release, question, k)
         click.echo(line(shown, stream, this.plan.min_batch))
         for said in remarks.take(orjson.loads(value)):
@@ -160,12 +164,13 @@ def line(release: Release, stream: AnyStreamPlan, min_batch: int) -> str:
     when = clock(release.start, stream.every_ms)
     if release.decision == "unmeasured":
         return _nothing(release, when, min_batch)
-    revised = release.revision > stream.revision
-    said = "revised" if revised else _decision(release, stream.every_ms)
+    said = "revised" if release.revision > stream.revision else _decision(release, stream.every_ms)
     head = f"  {when}  {said:<{len('as of ') + len(when)}}{GAP}"
     tail = _tail(release)
     room = COLUMNS - len(head) - len(tail) - len(GAP)
     declared = dict.fromkeys(stream.names)
+    if release.discovery is not None:
+        return head + found_line(release, release.discovery, room) + GAP + tail
     names = [name for name in declared if name in release.known]
     names += [name for name in release.known if name not in declared]
     if not names:  # they are found, and nothing was

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from murmurate.agents.embedded.runtime import Keys
 from murmurate.agents.library.chart import NamedSeries, chart, number
 from murmurate.agents.library.given import GivenPlan, load_plan
+from murmurate.agents.library.leaders import leaders
 from murmurate.agents.library.run_folder import write
 from murmurate.agents.library.tables import ReleaseTable
 from murmurate.agents.replay.known_keys import known_secrets
@@ -178,8 +179,10 @@ class ReplayResult:
         parts = [f"<p><strong>{escape(self.plan.name)}</strong>: {escape(said)}</p>"]
         table = self.table(newest_only=True, truth=True)
         streams = list(dict.fromkeys(table.stream))
+        newest = {release.stream: release for release in sorted(self.releases, key=lambda one: (one.t, one.revision))}
         for stream in streams[:CHARTED_STREAMS]:
             every = _series(table, stream)
+            parts.append(leaders(newest[stream]))
             parts += [chart(one) for one in every[:CHARTS]]
             if len(every) > CHARTS:
                 parts.append(f"<p>{escape(stream)}: {len(every) - CHARTS} more names; to_pandas() has all.</p>")

@@ -21,7 +21,7 @@ import orjson
 from murmurate.agents.audit.budget_watch import BudgetWatch
 from murmurate.agents.embedded.runtime import Keys, Runtime
 from murmurate.agents.page_header import page_header
-from murmurate.agents.replay.listed import of_release
+from murmurate.agents.replay.listed import of_found, of_release
 from murmurate.agents.replay.score import Score, score, shortfalls
 from murmurate.agents.replay.source import Batch, Source, SourceError
 from murmurate.agents.replay.summary import summary
@@ -268,6 +268,8 @@ class Replay:
             names = measure.true_names
             if measure.lists_largest and period is not None:
                 period = self._true[release["stream"], release["t"]] = of_release(period, release, names)
+            if measure.finds and period is not None:
+                period = self._true[release["stream"], release["t"]] = of_found(period, release, measure)
             truth = None if period is None else period.record(names)["truth"]
             if period is not None and (period.stream, period.t) not in self._told_of:
                 self._told_of.add((period.stream, period.t))  # a revision has the same truth

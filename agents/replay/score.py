@@ -7,10 +7,10 @@ papers measure, before any filter and projection.  Of `estimate`, which is what 
 the truth lies within two of its standard errors.  A period in which one of the two is null, or the truth is, leaves
 that figure alone; where all are, there is none.  A period with a round below min_batch leaves the bits alone, since
 nothing says how many answered that (ARCHITECTURE rule 28).  Where names are found, nobody is taken to be of what was
-not, and of the last only what was found counts.  A period that was released twice counts as it was at first.  Overall
-figures weigh streams by the periods that count; bits add up, since a user may serve them all.  A central stream has
-neither bits nor windows; truth is the exact sum of all its events, and periods of a hold-out have no figures and count
-in no error.
+not, and of the last only what was found counts; where a method searches for them, only what releases named counts.  A
+period that was released twice counts as it was at first.  Overall figures weigh streams by the periods that count; bits
+add up, since a user may serve them all.  A central stream has neither bits nor windows; truth is the exact sum of all
+its events, and periods of a hold-out have no figures and count in no error.
 Not here: the truth (truth.py), what is private about it: it never leaves the replay.
 """
 
@@ -28,7 +28,7 @@ from rich.table import Table
 
 from murmurate.agents.mixed_claims import LargestClaim, largest_claim, together_words
 from murmurate.agents.replay.error_measures import SMALLEST, bits, mean_relative_error, mean_squared_error, report_bits
-from murmurate.agents.replay.listed import scored_figures
+from murmurate.agents.replay.listed import found_figures, scored_figures
 from murmurate.agents.replay.true_period import TruePeriod
 from murmurate.agents.shortage import WORTH_SAYING, Shortages
 from murmurate.config.enough import REMEDY, shortage, spaced
@@ -219,12 +219,14 @@ def _score(plan: AnyStreamPlan, releases: list[Release], true: Mapping[tuple[str
     decisions = Counter(release["decision"] for release in releases)
     measure, published = plan.measure, decisions["published"]
     names = measure.scored or measure.true_names
-    if measure.lists_largest:
+    if measure.finds:
+        raw, best, error, held = found_figures(pairs)
+    elif measure.lists_largest:
         raw, best, error, held = scored_figures(pairs, names)
     else:
         raw, best, error = (_figures(pairs, what, names) for what in ("unbiased", "estimate", "stderr"))
         held = np.array([period.figures[: len(names)] for _, period in pairs]).reshape(len(pairs), len(names))
-    if not measure.scored:
+    if not measure.scored and not measure.finds:
         raw, best = (_nobody(pairs, values) for values in (raw, best))
     own, known = (np.isfinite(held + values).all(axis=1) for values in (raw, best))
     mre = mse = estimate_mse = coverage = None

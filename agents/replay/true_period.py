@@ -25,6 +25,10 @@ class TruePeriod:
     """The names of `figures`, where they are not all of the stream's."""
     of: Literal["users", "events"] = "users"
     """The word for what `users` counts."""
+    rows: NDArray[np.uint32] | None = None
+    """The different values of users, where names are found and no release has said yet which: `figures` then holds how
+    many users have each.
+    """
 
     def record(self, names: tuple[str, ...]) -> dict[str, object]:
         """The period as a line of truth.jsonl. names: all of the stream's."""

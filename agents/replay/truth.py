@@ -154,7 +154,7 @@ class _Stream:
             self.open_t += 1
             self._keep(t)
             if t >= self.first_t:
-                yield TruePeriod(self.plan.name, t, *self._true(t))
+                yield self._true(t)
 
     def _keep(self, t: int) -> None:
         """Take over the values of a period that closes."""
@@ -167,10 +167,10 @@ class _Stream:
             self.code[users] = keys & ((1 << _CODE_BITS) - 1)
             self.time[users] = t * self.every + (keys >> _CODE_BITS)
 
-    def _true(self, t: int) -> tuple[int, NDArray[np.float64]]:
+    def _true(self, t: int) -> TruePeriod:
         """The number of users who are asked about a period, and the true figures."""
         counts = self._counts(t)
-        return int(counts.sum()), self.figures(counts)
+        return TruePeriod(self.plan.name, t, int(counts.sum()), self.figures(counts))
 
     def _counts(self, t: int) -> Ints:
         carry, d = self.plan.carry_ms, self.plan.d
@@ -234,13 +234,16 @@ class _Rows(_Stream):
         chosen = order[firsts]
         return users[chosen], offsets[chosen], rows[chosen]
 
-    def _true(self, t: int) -> tuple[int, NDArray[np.float64]]:
+    def _true(self, t: int) -> TruePeriod:
         carry, start, domain = self.plan.carry_ms, t * self.every, self.plan.domain
         members = self.seen < (start + self.every if carry is None else start)
         rows, time = self._row[members], self.time[members]
         stands = time != _LONG_AGO if carry is None else time >= start - carry
         rows[~stands] = domain.initial if carry is None else domain.nothing
-        return len(rows), self.figures(rows)
+        if self.plan.measure.finds:
+            different, counts = np.unique(rows, axis=0, return_counts=True)
+            return TruePeriod(self.plan.name, t, len(rows), counts.astype(np.float64), rows=different)
+        return TruePeriod(self.plan.name, t, len(rows), self.figures(rows))
 
 
 def _stream(plan: StreamPlan, lateness: int, first_t: int, seen: Ints) -> _Stream:

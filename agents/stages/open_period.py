@@ -150,8 +150,8 @@ class OpenPeriod:
         self.state.to(PeriodState.ANSWERED)
         support = came.support()
         if not counted or not question.complete(support):
-            return Answer(np.zeros_like(support), 0)
-        return Answer(support, counted)
+            return Answer(np.zeros_like(support), 0, round_.digest)
+        return Answer(support, counted, round_.digest)
 
     def end(self) -> None:
         """Go on to the next period: this one has been released."""

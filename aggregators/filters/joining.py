@@ -2,11 +2,14 @@
 """The adaptive filter of places whose statistic may change: one that is no longer followed gives its place to another.
 
 Contract: `begin_anew` sets some statistics to what the filter would know after a first measurement of them, with the
-odds of the models that all statistics together have shown so far; the others stay as they are.  Not here: which
-statistics are followed (many.py).  There is no season and no revision: both would need the past of a new statistic.
+odds of the models that all statistics together have shown so far; the others stay as they are.  `resized` gives a
+filter of other places, some of which keep their statistic.  Not here: which statistics are followed (many.py, and
+aggregators/methods/followed.py).  There is no season and no revision: both would need the past of a new statistic.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +20,9 @@ from murmurate.aggregators.filters.tracks import Tracks
 
 _LEVELS = ("level", "variance")
 _SECOND = ("velocity", "cross", "velocity_variance")
+_OF_EACH: Final = ("occupied", "precision", "chance", "likelihood", "gained", *_LEVELS, *_SECOND, "squares", "unsaid",
+                   "course", "newest", "states")  # fmt: skip
+"""The names of the arrays of a state whose last axis is the statistics."""
 
 
 class JoiningFilter(AdaptiveFilter):
@@ -49,3 +55,17 @@ class JoiningFilter(AdaptiveFilter):
         begun = Tracks.at(self.models, center, self._spread[places], most)
         begun.begin(self._units[:, places])
         return begun
+
+    def resized(self, kept: NDArray[np.int64], noise: Floats) -> JoiningFilter:
+        """A filter of shares by themselves: first those that stand at these places of this one, as they are, then as
+        many more as `noise` has entries, the variances of measurements of them in the current period. `begin_anew` is
+        what says where these are.
+        """
+        places = np.append(kept, np.zeros(len(noise), np.int64))  # any state will do until a place is begun anew
+        found = JoiningFilter(len(places), wholes=(1,) * len(places))
+        arrays = self.arrays()
+        for name in _OF_EACH:
+            arrays[name] = arrays[name][..., places]
+        arrays["precision"][len(kept) :] = arrays["gained"][len(kept) :] = 1 / noise
+        found.load({**self.facts(), "setting": found.facts()["setting"]}, arrays)
+        return found

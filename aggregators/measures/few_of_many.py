@@ -30,6 +30,21 @@ class FewOfMany(PlannedMeasure):
         return self.names
 
     @property
+    def monitored_words(self) -> str:
+        """The statistics that may have a threshold, in words, the first ones where they are many."""
+        some = [*self.monitored[:8], *(["..."] if len(self.monitored) > 8 else [])]
+        return ", ".join(some) or "none, since names are found"
+
+    def monitors(self, name: str) -> bool:
+        """Whether a statistic of this name may have a threshold."""
+        return name in self.monitored
+
+    @property
+    def finds(self) -> bool:
+        """Whether a method searches for names, of which any value of the domain may be one."""
+        return False
+
+    @property
     def lists_largest(self) -> bool:
         """Whether a release lists the largest of very many items, and those that are named."""
         return False

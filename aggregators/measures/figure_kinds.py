@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from murmurate.aggregators.measures.registry import KINDS
 from murmurate.aggregators.measures.summed import COUNT, TOTAL
 from murmurate.aggregators.measures.vector import HELD, ItemNumbers
 
@@ -27,7 +28,8 @@ def figure_kind(measure: str, name: str, *, central: bool) -> FigureKind:
         return "total" if measure == TOTAL and name != COUNT else "count"
     if measure == ItemNumbers.name:
         return "share" if name.endswith(HELD) else "mean"
-    if name != measure:
+    kind = KINDS.get(measure)
+    if name != measure or (kind is not None and kind.all_shares):  # a name that is found may be any word
         return "share"
     return "total" if measure == TOTAL else "mean"
 

@@ -26,6 +26,8 @@ class PlannedMeasure(ABC):
 
     costly: ClassVar[bool] = False
     """Whether an estimate takes a hundredth of a second or more, so that planning simulates fewer periods."""
+    takes_a_crowd: ClassVar[bool] = False
+    """Whether a first release that says something takes tens of thousands of users."""
     recorded_as: ClassVar[tuple[str, str]] = "iu", "integers"
     """What an array of values holds, by NumPy's kinds and in words: the codes themselves, -1 for no event."""
 
@@ -39,6 +41,10 @@ class PlannedMeasure(ABC):
         """The value of a synthetic event. mark: a number from 0 to 99 that selects it; peak: whether the event lies in
         the minutes in which values shift.
         """
+
+    def example_at(self, chance: int, moment: int, *, peak: bool) -> Any:
+        """The value of a synthetic event at one of 60 moments, from 0. chance: a number below 2^32 that selects it."""
+        return self.example(chance % 100, peak=peak)
 
     def journey(self) -> tuple[Any, Any]:
         """The values of a synthetic user who tells changes: at first, and after arriving."""

@@ -28,7 +28,7 @@ MAX_PREFIX: Final = 12
 MOST_MADE_UP: Final = 256
 """The largest number of prefixes in a synthetic population."""
 _BYTE: Final = 8
-_WORDS: Final = ("weather", "train", "news", "recipe", "map", "cinema", "bike", "guitar", "library", "storm")
+WORDS: Final = ("weather", "train", "news", "recipe", "map", "cinema", "bike", "guitar", "library", "storm")
 """The texts of synthetic users, the most popular one first; the last one becomes popular in the peak."""
 
 
@@ -116,12 +116,12 @@ class Prefixes(WideMeasure):
         """One of the popular texts, each half as frequent as the one before; in the peak two fifths have the last one.
         Where strings are hexadecimal digits, those of the text's letters.
         """
-        place = len(_WORDS) - 1
+        place = len(WORDS) - 1
         if not peak or mark % 5 > 1:
             place = 0
-            while mark < 50 and place < len(_WORDS) - 1:
+            while mark < 50 and place < len(WORDS) - 1:
                 mark, place = mark * 2, place + 1
-        letters = _WORDS[place].encode()
+        letters = WORDS[place].encode()
         if self.domain.form == "text":
             return letters[: self.domain.m // 8].decode()
         return letters.hex().ljust(self.domain.m // 4, "0")[: self.domain.m // 4]

@@ -96,6 +96,10 @@ class Answer:
     """int64[outcomes of the question], the sum over all sub-batches."""
     counted: int
     """Reports behind `support`: 0 where the round stayed below min_batch."""
+    round: bytes = b""
+    """The digest of the round, from which its public choices follow (`Question.of_round`); empty where nobody reads the
+    counts by these.
+    """
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,11 +11,13 @@ from typing import Final
 
 from murmurate.aggregators.clipping import PERIODS
 from murmurate.aggregators.filters.following import Following
+from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.methods.absorption import LBA, LPA
 from murmurate.aggregators.methods.after_horizon import AfterHorizon
 from murmurate.aggregators.methods.dsat import LBDsat, LPDsat
 from murmurate.aggregators.methods.fast import LBFast, LPFast
 from murmurate.aggregators.methods.filtered_horizon import FilteredHorizon
+from murmurate.aggregators.methods.finding import FindingMethod
 from murmurate.aggregators.methods.halving import LBD, LPD
 from murmurate.aggregators.methods.holdout import Holdout
 from murmurate.aggregators.methods.horizons import (
@@ -31,7 +33,10 @@ from murmurate.aggregators.methods.method import Method, Setting
 from murmurate.aggregators.methods.method_base import MethodBase
 from murmurate.aggregators.methods.options import OF_FILTERS, MethodOptions
 from murmurate.aggregators.methods.pegasus import LBPegasus, LPPegasus
+from murmurate.aggregators.methods.pem import PEM
+from murmurate.aggregators.methods.pem_rounds import PEMRounds, TreeHist
 from murmurate.aggregators.methods.rescuedp import LBRescueDP, LPRescueDP
+from murmurate.aggregators.methods.set_methods import SVIM, SVSM, LDPMiner
 from murmurate.aggregators.methods.threshold import ExpectedAnswers
 from murmurate.aggregators.methods.uniform import LBU, LPU, LSP
 from murmurate.aggregators.methods.worthwhile import worthwhile
@@ -52,6 +57,12 @@ HORIZON_METHODS: Final[dict[str, type[HorizonMethod]]] = {
 """Every method that asks for changes through horizons, by name. Source: ARCHITECTURE section 5.18."""
 
 
+FINDING_METHODS: Final[dict[str, type[FindingMethod]]] = {
+    kind.name: kind for kind in (PEM, PEMRounds, TreeHist, SVIM, SVSM, LDPMiner)
+}
+"""Every method that searches for values which nobody declared, by name. Source: Wang 2021, chapters 4 and 5."""
+
+
 def add_method(kind: type[MethodBase]) -> None:
     """Let files name a method of another package."""
     if kind.name in names():
@@ -61,7 +72,12 @@ def add_method(kind: type[MethodBase]) -> None:
 
 def names() -> tuple[str, ...]:
     """The names of all methods, of other packages too."""
-    return (*METHODS, *HORIZON_METHODS)
+    return (*METHODS, *HORIZON_METHODS, *FINDING_METHODS)
+
+
+def searching(measure: Measure) -> tuple[str, ...]:
+    """The names of the methods that find what this measure searches for; empty where it searches for nothing."""
+    return tuple(name for name, kind in FINDING_METHODS.items() if kind.serves(measure))
 
 
 def method(options: MethodOptions, setting: Setting) -> Method:
@@ -80,6 +96,8 @@ def method(options: MethodOptions, setting: Setting) -> Method:
     if setting.w < 1 or setting.slots < 1:
         raise ParameterError(f"{kind.name}: found w = {setting.w}, S = {setting.slots}; allowed: both at least 1")
 
+    if (finds := searching(setting.measure)) and options.name not in finds:
+        raise ParameterError(f"{kind.name}: found a stream whose values are found; allowed: with {', '.join(finds)}")
     if setting.fakes and not kind.fixed:
         able = ", ".join(name for name, one in METHODS.items() if one.fixed)
         raise ParameterError(f"{kind.name}: found {setting.fakes} fakes a round; allowed: with {able}")
@@ -88,6 +106,8 @@ def method(options: MethodOptions, setting: Setting) -> Method:
         plain = kind(of, **options.own)
         if isinstance(plain, HorizonMethod):
             return FilteredHorizon(plain) if options.filtered else AfterHorizon(plain) if options.revise else plain
+        if isinstance(plain, FindingMethod):  # it follows what it finds by a filter of its own
+            return plain
         return Following(plain, revise=options.revise) if options.filtered else plain
 
     whole = made(setting)  # so that its errors come before anybody is asked
@@ -111,7 +131,7 @@ def _answers(options: MethodOptions, setting: Setting) -> ExpectedAnswers:
 
 def kind_of(name: object) -> type[MethodBase]:
     """The class of this name."""
-    known: dict[str, type[MethodBase]] = {**METHODS, **HORIZON_METHODS}
+    known: dict[str, type[MethodBase]] = {**METHODS, **HORIZON_METHODS, **FINDING_METHODS}
     if not isinstance(name, str) or name not in known:
         raise ParameterError(f"method: found {shown(name)}; allowed: {', '.join(sorted(known))}")
     return known[name]

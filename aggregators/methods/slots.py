@@ -16,7 +16,6 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.aggregators.methods.method import Purpose
 from murmurate.randomizers import Key, ParameterError, SnapshotError
 from murmurate.randomizers.randomness import SECRET_BYTES, contexts
 
@@ -69,9 +68,9 @@ class Pool:
         """Note that these slots are asked at t."""
         self.last_used[asked] = t
 
-    def draw(self, t: int, count: int, purpose: Purpose) -> Mask:
+    def draw(self, t: int, count: int, purpose: str) -> Mask:
         """Draws `count` eligible slots, now used: bool[S]. They are those with the smallest words, the lower slot first
-        where words are equal.
+        where words are equal. purpose: what tells the draws of one period apart.
         """
         eligible = np.flatnonzero(self.eligible(t))
         if not 0 <= count <= len(eligible):

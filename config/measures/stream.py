@@ -16,6 +16,7 @@ from pydantic import BeforeValidator
 
 from murmurate.aggregators.chooser import Prefer
 from murmurate.aggregators.methods.options import ADAPTIVE, OFF, MethodOptions
+from murmurate.aggregators.methods.registry import searching
 from murmurate.config.errors import Mistake
 from murmurate.config.kinds import NumbersByName, WholeNumber, seen, written
 from murmurate.config.measures.declared import DeclaredStream
@@ -111,9 +112,13 @@ class StreamTable(DeclaredStream):
                 yield Mistake("season", seen(shortest(self.season)), allowed)
             if self.method.filtering == OFF:
                 yield Mistake("season", seen(shortest(self.season)), f"only with filter = {ADAPTIVE}")
-            elif self.method.of_horizons:
+            elif self.method.of_horizons or self.method.searches:
                 yield Mistake("season", seen(shortest(self.season)), f"none, with {self.method.name}")
-        horizon = self.method.horizon
+        finds = getattr(self, "find", None) is not None  # only then is there a measure before values were looked at
+        horizon, able = self.method.horizon, searching(self.statistic()) if finds else ()
+        if (self.method.name in able) != (self.method.searches or bool(able)):
+            allowed = ", ".join(able) or f'one that searches for nothing, for measure = "{self.measured.name}"'
+            yield Mistake("method", seen(self.method.name), allowed)
         if self.method.of_horizons:
             yield from self._horizon_mistakes()
         if horizon is not None and (horizon % self.every or not 1 <= horizon // self.every <= MAX_PERIODS):
@@ -121,16 +126,14 @@ class StreamTable(DeclaredStream):
             yield Mistake("method.horizon", seen(shortest(horizon)), allowed)
         if self.method.variance == "paper" and not self.measured.even_noise:
             yield Mistake("method.variance", seen("paper"), f'sampling, for measure = "{self.measured.name}"')
-        monitored, figures = self.statistic().monitored if self.thresholds else (), self.most_names
+        figures = self.most_names
         if self.method.lag(self.every) * figures > MAX_REVISABLE:
             longest = "horizons of " if self.method.of_horizons else ""
             most = f"{longest}at most {MAX_REVISABLE // figures}, for {figures} figures a release"
             yield Mistake("method.revise", seen(self.method.revise), most)
         for name, level in self.thresholds.items():
-            if name not in monitored:
-                some = [*monitored[:8], *(["..."] if len(monitored) > 8 else [])]
-                known = ", ".join(some) or "none, since names are found"
-                yield Mistake("thresholds", seen(name), f"statistics of the stream: {known}")
+            if not self.statistic().monitors(name):
+                yield Mistake("thresholds", seen(name), f"statistics of the stream: {self.statistic().monitored_words}")
                 continue
             low, high = self.limits(name)
             if not low < level < high:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 
+from murmurate.aggregators.measures.found import FoundMeasure
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.measures.rows import RowMeasure
 from murmurate.aggregators.measures.wide import WideMeasure
@@ -20,7 +21,7 @@ class RowStream(StreamTable):
     mechanism: str
 
     @abstractmethod
-    def statistic(self) -> RowMeasure:
+    def statistic(self) -> RowMeasure | FoundMeasure:
         """What it measures."""
 
     @property

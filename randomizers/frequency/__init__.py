@@ -4,6 +4,7 @@
 from murmurate.randomizers.frequency.appended import AUE
 from murmurate.randomizers.frequency.grr import GRR
 from murmurate.randomizers.frequency.hadamard import HadamardResponse
+from murmurate.randomizers.frequency.hash_counts import OLHCounts
 from murmurate.randomizers.frequency.olh import BLH, OLH
 from murmurate.randomizers.frequency.rappor import RAPPOR, BasicRAPPOR
 from murmurate.randomizers.frequency.she import SHE
@@ -23,5 +24,6 @@ __all__ = [
     "THE",
     "BasicRAPPOR",
     "HadamardResponse",
+    "OLHCounts",
     "SubsetSelection",
 ]

@@ -101,15 +101,19 @@ def count_matches(seeds: Words, cells: Words, values: Integers, g: int) -> NDArr
 
 
 def sum_table(table: NDArray[np.int64], seeds: Words, values: Integers, g: int) -> NDArray[np.int64]:
-    """For each value, the sum over seeds of the entries of the table (int64[seeds * g]) at its cell: int64[values]."""
+    """For each value, the sum over seeds of the entries of the table (int64[seeds * g], from 0) at its cell:
+    int64[values]. Entries are looked up in half the memory where no sum of them can exceed 31 bits.
+    """
     sums = np.zeros(len(values), np.int64)
     first = np.arange(len(seeds), dtype=np.uint64) * np.uint64(_checked(g))
+    width = np.int32 if len(table) and float(table.max()) * len(seeds) < 1 << 31 else np.int64
+    table = table.astype(width, copy=False)
     for rows, columns, z, scratch in _blocks(seeds, values):
         index = _cells(z, g, scratch)
         index += first[rows]
-        taken = scratch.view(np.int64)
+        taken = scratch.reshape(-1).view(width)[: z.size].reshape(z.shape)
         np.take(table, index.view(np.int64), out=taken, mode="clip")  # clip: without it `out` is copied
-        sums[columns] += taken.sum(axis=1)
+        sums[columns] += taken.sum(axis=1, dtype=width)
     return sums
 
 

@@ -15,13 +15,17 @@ from murmurate.randomizers import (
     OUE,
     VIEWS,
     Branches,
+    Extensions,
     Itemsets,
     Level,
+    LongPrefix,
     Marginal,
     Mechanism,
+    OLHCounts,
     Padded,
     Prefix,
     Question,
+    SampledPrefix,
     Size,
     View,
     Viewed,
@@ -35,6 +39,8 @@ from murmurate.randomizers.views import words_of
 from tests.audit.registry import ROUND
 
 ROW, BITS = (2, 2, 2), 4
+NAMED = [([""], 0, 2), (["0", "1"], 1, 3), (["1", "2"], 2, 4), (["3"], 3, 4), (["5", "0", "7"], 3, 4)]
+"""Parents of strings of four bits, with their bits and those of their extensions."""
 
 
 def sets(universes: tuple[int, ...] = (1, 2, 3, 4), most: tuple[int, ...] = (1, 2, 3)) -> Iterator[tuple[Any, ...]]:
@@ -51,11 +57,20 @@ def padded(lengths: tuple[int, ...] = (1, 2, 3, 4)) -> Iterator[Padded]:
         yield from (Padded(of, 2, [1, 3]), Padded(of, 3, [2]), Itemsets(of, 2, [[0, 1], [1, 2], [3]]))
 
 
+def sampled_prefixes() -> Iterator[SampledPrefix]:
+    """Every length of prefix behind every small universe."""
+    for of in sets():
+        for bits in range(1, max(1, (of[1] - 1).bit_length()) + 1):
+            yield from (SampledPrefix(of, length, bits) for length in (1, 2, 3))
+
+
 def exact() -> Iterator[View]:
     """Every view that draws nothing."""
     yield Whole(("code", 4))
     for none in (0, 1):
-        yield from (Prefix(("bits", BITS, none), bits) for bits in range(1, BITS + 1))
+        strings = [(("bits", BITS, none), bits) for bits in range(1, BITS + 1)]
+        yield from (kind(of, bits) for kind in (Prefix, LongPrefix) for of, bits in strings)
+        yield from (Extensions(("bits", BITS, none), *of) for of in NAMED)
         row = ("row", ROW, none)
         yield from (Marginal(row, list(of)) for n in (1, 2, 3) for of in combinations(range(3), n))
         yield from (Level(("row", (2, 3, 2), none), widths) for widths in ((1, 2, 2), (2, 1, 1), (2, 2, 1)))
@@ -65,7 +80,7 @@ def exact() -> Iterator[View]:
 
 
 def views() -> list[View]:
-    return [*padded(), *exact()]
+    return [*padded(), *sampled_prefixes(), *exact()]
 
 
 def told_by(view: View, epsilon: Fraction | float) -> Viewed:
@@ -86,6 +101,25 @@ def others(epsilon: Fraction | float) -> Iterator[Question]:
     yield Branches(mixed)
     yield Weighted(Branches(groups), 4, 3)
     yield Weighted(GRR(d=3, epsilon=epsilon), 2)
+    if epsilon <= 6:
+        yield from searched(epsilon)
+
+
+def searched(epsilon: Fraction | float) -> Iterator[Question]:
+    """Questions of searches, whose values nobody lists: prefixes, alone and in groups of users."""
+    for none in (0, 1):
+        views = [LongPrefix(("bits", 3, none), bits) for bits in (1, 2, 3)]
+        counted = [Viewed(view, OLHCounts(d=view.d, epsilon=epsilon, pool=2)) for view in views]
+        yield from counted
+        named = Extensions(("bits", 3, none), ["1", "2"], 2, 3)
+        yield Viewed(named, OUE(d=named.d, epsilon=epsilon))
+        yield Viewed(named, OLH(d=named.d, epsilon=epsilon, pool=2))
+        yield Branches([(1, question) for question in counted])
+        items = [SampledPrefix(("items", 4, 3, none), 2, bits) for bits in (1, 2)]
+        counted = [Viewed(view, OLHCounts(d=view.d, epsilon=epsilon, pool=2)) for view in items]
+        yield from (*counted, Branches([(1, question) for question in counted]))
+        yield Viewed(items[0], OUE(d=items[0].d, epsilon=epsilon))
+        yield Viewed(items[1], OLH(d=items[1].d, epsilon=epsilon, pool=2))
 
 
 def kinds() -> set[str]:
@@ -156,12 +190,27 @@ class FirstKept(Fault):
         return {**dict.fromkeys(own, each), **{self.held.number + i: rest for i in range(self.length) if rest}}
 
 
+class EnlargedPrefix(SampledPrefix):
+    """Prefixes that several items share, and one dummy for all, behind the ratio that distinct codes may have."""
+
+    def inside(self, mechanism: Mechanism) -> Mechanism:
+        return mechanism.sampled(self.length)
+
+
 class RoundedRatio(Padded):
     """The inner ratio as micro-nats, to the nearest."""
 
     def inside(self, mechanism: Mechanism) -> Mechanism:
         ratio = self.length * (exp_floor(mechanism.epsilon_micro) - 1) + 1
         return GRR(d=mechanism.d, epsilon=Fraction(math.ceil(math.log(ratio) * 10**6), 10**6))
+
+
+class SeedOfValue(OLHCounts):
+    """Prefers a seed of the pool, by the value."""
+
+    def law(self, value: int) -> Mapping[bytes, Fraction]:
+        tilted = (Fraction(3, 2), Fraction(1, 2)) if value % 2 else (Fraction(1, 2), Fraction(3, 2))
+        return {report: chance * tilted[report[0]] for report, chance in super().law(value).items()}
 
 
 class BranchOfValue(Branches):
@@ -182,7 +231,9 @@ def faults(epsilon: Fraction | float) -> dict[str, Question]:
         "a none of its own": told_by(NoneOfItsOwn(of, 3), epsilon),
         "one dummy for all": told_by(OneDummy(of, 3), epsilon),
         "an inner ratio in rounded micro-nats": told_by(RoundedRatio(of, 3), epsilon),
+        "a prefix as if its items were apart": told_by(EnlargedPrefix(of, 3, 1), epsilon),
         "a branch drawn from the value": BranchOfValue(groups),
+        "a seed drawn from the value": Viewed(LongPrefix(("bits", 3, 1), 3), SeedOfValue(d=9, epsilon=epsilon, pool=2)),
     }
 
 

@@ -60,7 +60,9 @@ def test_the_realised_ratio_is_the_one_of_the_law_and_close_to_the_claim(name: s
 def test_every_mechanism_is_audited_at_every_claim_in_some_domain() -> None:
     for name in MECHANISMS:
         claims = {made.epsilon for other, d in kinds() if other == name for made in instances(name, d, "short")}
-        assert len(claims) == (17 if name == "olh" else len(EPSILONS)), name  # its cells grow with e^epsilon
+        assert len(claims) == (17 if name in ("olh", "olh_counts") else len(EPSILONS)), (
+            name
+        )  # its cells grow with e^epsilon
 
 
 @every("mechanism", EXACT)
@@ -109,7 +111,7 @@ def test_an_epsilon_that_promises_nothing_cannot_be_built(name: str, epsilon: An
 
 
 @every("name", sorted(MECHANISMS))
-@every("d", [1, 0, -3, 2.0, True, "4", 1 << 40])
+@every("d", [1, 0, -3, 2.0, True, "4", 1 << 63])
 def test_a_domain_that_is_none_cannot_be_built(name: str, d: Any) -> None:
     with pytest.raises(ParameterError, match="d: found"):
         MECHANISMS[name](d=d, epsilon=1)

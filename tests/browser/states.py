@@ -16,6 +16,7 @@ from murmurate.aggregators.measures.items import ItemShares
 from murmurate.topics.domains import Items
 from tests.agents.web.frames import MINUTES, done, hello, releases, whole_run
 from tests.agents.web.numbers import distances, fares, rides, too_few, without_truth
+from tests.agents.web.searches import TREND, header, searches, whole_search
 from tests.agents.web.sums import whole_sums
 from tests.browser.chromium import Page
 from tests.config.deployments import planned
@@ -93,6 +94,16 @@ def logarithmic(page: Page) -> None:
     page.until(f"{DRAWN} && [...panels.values()][0].chart.view.log")
 
 
+def chosen(page: Page) -> None:
+    """Choose the search that trends."""
+    page.until(DRAWN)
+    page.run(
+        f"(s => {{ s.value = '{TREND}'; s.dispatchEvent(new Event('change', {{ bubbles: true }})) }})"
+        "(document.querySelector('.controls .focus select'))"
+    )
+    page.until(f"{DRAWN} && [...panels.values()][0].chart.focus?.name === '{TREND}'")
+
+
 def explained(page: Page) -> None:
     page.until(DRAWN)
     page.run("(w => { w.scrollIntoView({ block: 'center' }); w.focus({ preventScroll: true }) })"
@@ -123,5 +134,12 @@ STATES: dict[str, State] = {
     ),
     "recorded": State(lambda: [hello(recorded=True), *releases(periods=96), done(96)]),
     "many-streams": State(many_streams),
+    "leaderboard": State(lambda: whole_search()[:139]),
+    "leaderboard-chosen": State(whole_search, chosen),
+    "leaderboard-live": State(
+        lambda: [header(None, mode="live"), *({**frame, "truth": None} for frame in searches(61))]
+    ),
+    "leaderboard-empty": State(lambda: whole_search(60, quiet=range(42, 60))),
+    "leaderboard-lines": State(whole_search, showing("lines")),
     "explained": State(lambda: list(whole_run()), explained),
 }

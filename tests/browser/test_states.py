@@ -26,7 +26,10 @@ ALARM, STATUS = "document.getElementById('alarm').innerText", "document.getEleme
 NARROW = WIDE.format(
     "e.getBoundingClientRect().right > innerWidth + 0.5 && !e.closest('.skip, .legend, .values, .note')"
 )
-SHOWN = ("running", "thirty", "thirty-multiples", "thirty-ranking", "log", "mean", "distribution", "items", "tables")
+SHOWN = (
+    "running", "thirty", "thirty-multiples", "thirty-ranking", "log", "mean", "distribution", "items", "tables",
+    "leaderboard", "leaderboard-chosen", "leaderboard-lines",
+)  # fmt: skip
 OPEN = "document.body.dataset.link === 'open'"
 
 

@@ -27,6 +27,7 @@ class Panel {
     this.ranked = 0; this.unranked = false; this.chosen = false;                /* whether the reader has chosen lines */
     this.fixed = null; this.pointed = null;              /* the line that the reader put in focus, and the one pointed at */
     this.near = near;                                    /* whether it is in the window or close to it */
+    this.discovers = false;                              /* whether names are found, and make a leaderboard */
     this.dirty = true; this.eager = true; this.tableAt = this.drawnAt = this.spokenAt = -Infinity; this.filled = -1;
     this.order = [...this.periods.categories.values()];
     this.views = new Views(this, { choose: (name) => this.show(name), scale: (log) => { this.chart.log = log; this.show(this.view); } });
@@ -43,6 +44,10 @@ class Panel {
     this.legend = this.names.box;
     this.#listen(find);
     this.stretch = new Stretch(this, find);
+    this.fates = new Fates(find(".fates"));
+    this.course = new CourseFigure(find(".course"), {
+      hover: (i) => { this.hovered = i; this.touch(); }, pin: (i) => { this.pinned = i; this.touch(); },
+    });
     this.names.fill(this.order);
     this.#lacks();
   }
@@ -72,6 +77,7 @@ class Panel {
       if (this.periods.revise(release)) { this.#happened(); this.redraw(); }
       return;
     }
+    if (release.discovery && !this.discovers) this.#discover();
     this.release = release; this.dirty = true; this.stretch.grow();
     const n = this.periods.length, { categories } = this.periods;
     const more = categories.size !== this.order.length;  /* names are found, and there are new ones */
@@ -80,6 +86,13 @@ class Panel {
     if (more && this.chosen) this.names.fill(this.order);
     this.#lacks(); this.#happened();
     if (n === 1) for (const node of this.root.querySelectorAll(".truth")) node.hidden = !truth;
+  }
+
+  /** Names are searched for: what is found makes a leaderboard, before anything else. */
+  #discover() {
+    this.discovers = this.spec.ranked = true;
+    this.views.offer(this);
+    this.show(this.views.first);
   }
 
   /** Say what there is to say of too few reports, or of too much noise: in the place of a picture while there is none. */
@@ -156,12 +169,22 @@ class Panel {
     if (!waits) {
       const height = chart.tall ? `${chart.tall(this.plot.clientWidth)}px` : "";
       if (this.plot.style.height !== height) this.plot.style.height = height;
+      const anew = chart.stale;
       chart.draw(); this.stretch.draw();
+      this.#below(anew);
       this.drawnAt = now; this.eager = false;
     }
     const at = pinned >= 0 ? pinned : n - 1;
     if (n && (pinned >= 0 || now - this.tableAt >= TABLE_MS)) { this.#fill(at); this.tableAt = now; }
-    this.dirty = waits || (n > 0 && this.filled !== at);
+    if (chart.moving) this.eager = true;                 /* rows on their way are drawn with each refresh */
+    this.dirty = waits || Boolean(chart.moving) || (n > 0 && this.filled !== at);
+  }
+
+  /** What stands below a leaderboard. */
+  #below(anew) {
+    const { chart } = this, board = chart.kind === "leaderboard" && this.periods.known > 0;
+    if (board) { this.fates.fill(this.periods, chart.period); this.course.draw(this, chart, anew); }
+    else this.fates.box.hidden = this.course.figure.hidden = true;
   }
 
   #changed() {
@@ -177,7 +200,7 @@ class Panel {
     this.chart.scale = shown.length ? this.reading.scale(shown[0]) : SHARES;
     this.names.fill(this.order); this.show(this.view);
     const more = `The band is that of the line in focus; with more than ${DETAILED} lines, names stand in the list alone.`;
-    write(this.hint, shown.length > DETAILED ? more : this.reading.hint);
+    write(this.hint, this.order.filter((c) => c.shown).length > DETAILED ? more : this.reading.hint);
   }
 
   #toggle(category) {
@@ -204,14 +227,21 @@ class Panel {
 
   /** Which one is in focus: what is pointed at, what the reader chose, or the largest. */
   #aim() {
-    const { chart } = this, shown = chart.shown(), any = chart.kind === "heat" || chart.kind === "ranking";
+    const { chart } = this, shown = chart.shown(), board = chart.kind === "leaderboard", any = board || chart.kind === "heat" || chart.kind === "ranking";
     const pointed = this.pointed && (any || this.pointed.shown) ? this.pointed : null;
     const largest = shown.reduce((best, c) => (best && this.#size(best) >= this.#size(c) ? best : c), null);
-    const fixed = this.fixed?.shown ? this.fixed : largest, focus = pointed ?? fixed;
-    this.names?.focusable(shown, fixed);
+    const fixed = board ? this.fixed ?? shown[0] ?? chart.focus : this.fixed?.shown ? this.fixed : largest, focus = pointed ?? fixed;
+    this.names?.focusable(board ? this.#byName(shown, fixed) : shown, fixed);
     write(this.root.querySelector(".of"), focus && shown.length > BANDED && chart.kind === "lines" ? ` of ${this.reading.title(focus)}` : "");
     if (chart.focus === focus && chart.pointed === Boolean(pointed)) return;
     chart.focus = focus; chart.pointed = Boolean(pointed); this.redraw();
+  }
+
+  /** The names of a leaderboard as a list to choose from, which hardly changes while the places do: all that were ever
+      listed, or where they are many those that are. */
+  #byName(shown, fixed) {
+    const all = [...this.periods.categories.values()], names = all.length <= MOST_SHOWN ? all : [...new Set([...shown, fixed ?? []].flat())];
+    return names.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   #listen(find) {
@@ -226,7 +256,7 @@ class Panel {
     plot.addEventListener("pointermove", pick);
     plot.addEventListener("pointerdown", (event) => {
       pick(event); this.pinned = this.hovered;
-      if (this.pointed?.shown) this.focus(this.pointed);
+      if (this.pointed && (this.pointed.shown || this.view === "leaderboard")) this.focus(this.pointed);
     });
     plot.addEventListener("pointerleave", () => { this.hovered = -1; this.look(null); this.touch(); });
     plot.addEventListener("keydown", (event) => this.#key(event));
@@ -249,6 +279,7 @@ class Panel {
     const { periods, reading, chart, order } = this, { thresholds } = periods.records[i];
     const held = Object.keys(thresholds).length <= MOST_SHOWN ? thresholds : {};
     const rows = reading.listed ? reading.listed.rows(periods.categories, periods.records[i])
+      : this.discovers ? this.#found(i)
       : order.filter((c) => c.shown || reading.always(c) || c.name in held);
     this.values.fill(i, rows, chart);
     this.spread?.fill(i, chart);
@@ -259,14 +290,23 @@ class Panel {
       }
     }
     this.filled = i;
+    if (chart.kind === "leaderboard") this.#aim();       /* its names change with the period */
     this.plot.setAttribute("aria-valuemax", String(periods.length - 1));
     const largest = rows.slice(0, FIRST_SHOWN).map((c) => reading.said(c, c.estimate[i], chart)).join(", ");
     this.plot.setAttribute("aria-valuenow", String(this.pinned < 0 ? periods.length - 1 : i));
     const says = periods.records[i].decision === "unmeasured" ? "" : `: ${largest}`;
-    const words = `${this.values.when(i)}, ${this.values.how(i)}${says}`;
+    const found = foundSaid(periods, i), words = `${this.values.when(i)}, ${this.values.how(i)}${says}${found && `; ${found}`}`;
     this.plot.setAttribute("aria-valuetext", this.pinned < 0 ? "The newest period" : words);
     this.#speak(i, words);
     this.values.tell(this.release);
+  }
+
+  /** Rows of a period whose names are found: what it lists, what is gone, and the lines that it does not list. */
+  #found(i) {
+    const { categories, records } = this.periods, listed = listedAt(this.periods, i).slice(0, LISTED_ITEMS);
+    const gone = (records[i].discovery?.gone ?? []).map((name) => categories.get(name)).filter(Boolean);
+    const rest = this.view === "leaderboard" ? [this.fixed].filter(Boolean) : this.order.filter((c) => c.shown);
+    return [...new Set([...listed, ...gone, ...rest])];
   }
 
   /** Read new values out to who is in this section, and not too often. */

@@ -52,7 +52,7 @@ class Periods {
     const [estimate, error, truth] = [0, 1, 2].map(() => new Array(this.length).fill(NaN));
     this.categories.set(name, {
       name, estimate, error, truth, sum: 0, high: 0, low: 0, least: Infinity, reach: 0, narrow: Infinity,
-      slot: -1, shown: false, listed: false, dash: 0, threshold: this.thresholds[name] ?? NaN,
+      slot: -1, shown: false, listed: false, dash: 0, threshold: Object.hasOwn(this.thresholds, name) ? this.thresholds[name] : NaN,
     });
   }
 
@@ -66,7 +66,7 @@ class Periods {
       c.estimate[at] = this.#number(release.estimate, c.name); c.error[at] = this.#number(release.stderr, c.name);
       c.sum += c.estimate[at] || 0;
     }
-    record.revision = release.revision; record.thresholds = release.thresholds ?? {};
+    record.revision = release.revision; record.thresholds = release.thresholds ?? {}; record.discovery = discovered(release);
     this.events.revise(at);
     return true;
   }
@@ -99,7 +99,7 @@ class Periods {
     this.t.push(release.t); this.published.push(release.decision === "published");
     this.records.push({                                  /* what the table needs, so that releases need not be kept */
       start: release.start, end: release.end, decision: release.decision, measured: release.measured_t,
-      reports: release.reports, found: found(release), ...chosen(release), revision: release.revision, thresholds: release.thresholds ?? {},
+      reports: release.reports, found: found(release), ...chosen(release), discovery: discovered(release), revision: release.revision, thresholds: release.thresholds ?? {},
       terms: terms(release),
     });
     this.events.append(n);

@@ -117,7 +117,7 @@ class Picture {
 
   /** One point: filled if published, hollow if approximated. */
   point(c, category, x, y, full) {
-    const shape = POINTS[category.slot % SHAPES.length], colour = this.colour(category);
+    const shape = POINTS[Math.max(0, category.slot) % SHAPES.length], colour = this.colour(category);
     c.globalAlpha = this.pointed && this.focus !== category ? PALE : 1;
     c.translate(x, y);
     c.fillStyle = full ? colour : this.ink.card; c.fill(shape);

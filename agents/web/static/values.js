@@ -95,8 +95,8 @@ class Values {
     const key = `${categories.map((c) => `${c.name} ${c.slot}`).join()}${periods.hasTruth}`;
     if (key !== this.rowsOf) { this.rowsOf = key; this.#rows(categories); }
     for (const { c, cells, held } of this.rows) {
-      const came = reading.listed?.said(c, i, record) ?? "";
-      write(held, came + this.#against(record.thresholds[c.name], c, chart));
+      const came = reading.listed?.said(c, i, record) ?? fateSaid(periods, i, c);
+      write(held, came + this.#against(Object.hasOwn(record.thresholds, c.name) && record.thresholds[c.name], c, chart));
       const told = [c.estimate[i], 2 * c.error[i], c.truth[i], Math.abs(c.estimate[i] - c.truth[i])];
       told.forEach((value, k) => write(cells[k], reading.text(c, value, chart)));
     }

@@ -4,33 +4,40 @@
    Another kind is a class with what Picture has, and a row here. Needs the pictures. */
 
 const VIEWS = [
+  { name: "leaderboard", title: "Leaders", make: Leaderboard, fits: (panel) => panel.discovers },
   { name: "heat", title: "Heat map", make: HeatMap, fits: (panel) => Boolean(panel.spec.ordered && panel.spec.range) },
   { name: "lines", title: "Lines", make: Chart, fits: () => true },
   { name: "multiples", title: "Small multiples", make: Multiples, fits: (panel) => !panel.reading.alone && !panel.spec.central },
-  { name: "ranking", title: "Ranking", make: Ranking, fits: (panel) => Boolean(panel.spec.ranked) && !panel.reading.alone },
+  { name: "ranking", title: "Ranking", make: Ranking, fits: (panel) => Boolean(panel.spec.ranked) && !panel.reading.alone && !panel.discovers },
 ];
 
 /** What the key below a picture says, by its kind. */
 const KEYS = {
   heat: ["share", "published", "event"], lines: ["estimate", "truth", "band", "published", "approximated", "first", "event", "log"],
   multiples: ["estimate", "truth", "band", "published", "approximated"], ranking: ["bar", "whisker", "truth"],
+  leaderboard: ["estimate", "truth", "band", "followed", "limit"],
 };
 
 /** The buttons above a picture. `choose(name)` and `scale(log)` hear what is chosen. */
 class Views {
   constructor(panel, { choose, scale }) {
-    this.kinds = VIEWS.filter(({ fits }) => fits(panel));
-    this.box = panel.root.querySelector(".views"); this.log = panel.root.querySelector("[data-log]");
+    this.choose = choose; this.box = panel.root.querySelector(".views"); this.log = panel.root.querySelector("[data-log]");
     this.unsure = this.happened = this.logged = false;
     this.keys = [...panel.root.querySelectorAll(".key li")];
+    this.offer(panel);
+    this.log.addEventListener("click", () => scale(this.log.getAttribute("aria-pressed") !== "true"));
+  }
+
+  /** Have a button for each kind that fits a stream: more is known of it once a release is there. */
+  offer(panel) {
+    this.kinds = VIEWS.filter(({ fits }) => fits(panel));
     const buttons = this.kinds.map(({ name, title }) => {
       const button = make("button", title);
       button.type = "button"; button.dataset.view = name;
-      button.addEventListener("click", () => choose(name));
+      button.addEventListener("click", () => this.choose(name));
       return button;
     });
     this.box.replaceChildren(...buttons); this.box.hidden = buttons.length < 2;
-    this.log.addEventListener("click", () => scale(this.log.getAttribute("aria-pressed") !== "true"));
   }
 
   /** The kind that a stream has at first. */
