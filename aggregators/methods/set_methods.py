@@ -21,7 +21,7 @@ from murmurate.aggregators.methods.finding import FindingMethod
 from murmurate.aggregators.methods.followed import Search
 from murmurate.aggregators.methods.method import Answer, Decision, Floats, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
-from murmurate.aggregators.methods.set_phases import PARTS, MeasuredShares, Rows, SetPlan, PhasedSearch
+from murmurate.aggregators.methods.set_phases import PARTS, MeasuredShares, PhasedSearch, Rows, SetPlan
 from murmurate.randomizers import Question
 from murmurate.randomizers.state import Arrays
 from murmurate.randomizers.thresholds import MICRO

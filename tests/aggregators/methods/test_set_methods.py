@@ -12,7 +12,7 @@ from murmurate.aggregators.measures.found_items import FoundItems
 from murmurate.aggregators.measures.items import ItemShares
 from murmurate.aggregators.methods.last_estimate import packed, unpacked
 from murmurate.aggregators.methods.method import FoundValues, Setting
-from murmurate.aggregators.methods.set_phases import PARTS, SetPhase, SetPlan, PhasedSearch
+from murmurate.aggregators.methods.set_phases import PARTS, PhasedSearch, SetPhase, SetPlan
 from murmurate.aggregators.methods.set_questions import candidates_question, prefix_lengths, shares_question
 from murmurate.randomizers import ParameterError, Viewed
 from murmurate.randomizers.layouts import layout
