@@ -75,7 +75,7 @@ def test_no_slot_answers_two_phases_in_any_w_periods_and_who_is_asked_depends_on
     assert all((mask == again[key]).all() for key, mask in asked.items() if mask is not None)
 
 
-@drawn(6, long=200, seed=st.integers(0, 2**32), name=st.sampled_from(sorted(METHODS)))
+@drawn(4, long=200, seed=st.integers(0, 2**32), name=st.sampled_from(sorted(METHODS)))
 def test_candidates_come_from_reports_alone(seed: int, name: str) -> None:
     def elsewhere(t: int, phase: int, mine: NDArray[np.bool_]) -> Rows:
         rng = np.random.default_rng([seed, t, phase])
