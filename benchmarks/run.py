@@ -8,6 +8,7 @@ from pathlib import Path
 
 from benchmarks import (
     devices,
+    hitters,
     local_hash,
     methods,
     mixing,
@@ -28,6 +29,7 @@ from benchmarks.oracles import EPSILON, PEER_N, N
 PARTS = (
     oracles,
     local_hash,
+    hitters,
     numeric,
     trees,
     questions,

@@ -13,10 +13,12 @@
 
 Mechanisms   of frequencies: GRR, OUE, OLH, SubsetSelection, HadamardResponse, SUE, THE, BLH (SHE (ORACLES: a stream may
              use them), BasicRAPPOR, RAPPOR; of numbers: SR, PM, HM, ValueAndPresence, SW, WaveAndPresence;
-             `mechanism(spec)` builds any of them by name, docs/MECHANISMS.md says which is good for what
-Questions    Viewed(view, mechanism) where a value is more than one code: Prefix, Marginal, Level, Size, Padded,
-             Itemsets, Clipped for numbers up to a threshold; Branches for groups of users, Weighted for public numbers,
-             Faked where the mixing zone adds fake reports; `question(spec)` builds what a round names
+             OLHCounts for searches, whose values nobody lists; `mechanism(spec)` builds any of them by name,
+             docs/MECHANISMS.md says which is good for what
+Questions    Viewed(view, mechanism) where a value is more than one code: Prefix, LongPrefix, Extensions, Marginal,
+             Level, Size, Padded, Itemsets, Clipped for numbers up to a threshold; Branches for groups of users,
+             Weighted for public numbers, Faked where the mixing zone adds fake reports; `question(spec)` builds what a
+             round names
 Randomness   Key, Draw: a keyed PRF of round, user and value; no key, no output
 Guarding     Terms (what was promised), Device (one user), DeviceArray (a partition of them): who may answer what,
              once, within the promise; Pepper turns names into pseudonyms
@@ -59,6 +61,7 @@ from murmurate.randomizers.question import Question
 from murmurate.randomizers.randomness import Draw, DrawOne, Key
 from murmurate.randomizers.registry import MECHANISMS, ORACLES, STREAMED, VIEWS, mechanism, question, streamed, view
 from murmurate.randomizers.row_views import Level, Marginal
+from murmurate.randomizers.sampled_prefix import SampledPrefix
 from murmurate.randomizers.string_views import Extensions, LongPrefix
 from murmurate.randomizers.terms import StreamTerms, Terms
 from murmurate.randomizers.viewed import Viewed
@@ -111,6 +114,7 @@ __all__ = [
     "RandomnessError",
     "Refusal",
     "ReportError",
+    "SampledPrefix",
     "Secrets",
     "Size",
     "SnapshotError",

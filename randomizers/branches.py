@@ -15,7 +15,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, Final, Self
 
 import numpy as np
@@ -67,8 +67,7 @@ class Branches(Question):
         total = sum(self.weights)
         self._ends = tuple(_TOP * end // total for end in accumulate(self.weights))
         """For each branch, the first word out of 2^64 that lies behind its own words."""
-        pairs = zip((0, *self._ends), self._ends, strict=False)
-        self.chances = tuple(Fraction(end - start, _TOP) for start, end in pairs)
+        self.chances = tuple(Fraction(end - start, _TOP) for start, end in pairwise((0, *self._ends)))
         self.epsilon_micro = max(question.epsilon_micro for question in self.questions)
         digests = b"".join(question.digest for question in self.questions)
         self.digest = hashlib.sha256(b"murmurate/question/1\n" + canonical_json(self.spec()) + b"\n" + digests).digest()
@@ -131,14 +130,16 @@ class Branches(Question):
         """The branch's number in the clear, its question's report, and zeros up to the constant length."""
         values = checked_values(self.name, self.of, values, draw)
         branches = self.branch(draw)
+        order = np.argsort(branches.astype(np.uint16), kind="stable")  # of 16 bits: a fifth of the time
+        branches, values, draw = branches[order], values[order], draw.of(order)
         reports = np.zeros((len(values), self.wire_size), np.uint8)
         reports[:, : self._mark] = pack_ints(branches.astype(np.uint64), self._mark)
-        order = np.argsort(branches.astype(np.uint16), kind="stable")  # of 16 bits: a fifth of the time
-        parts = np.split(order, np.searchsorted(branches[order], np.arange(1, len(self.questions))))
-        for question, rows in zip(self.questions, parts, strict=True):
-            if len(rows):
-                own = question.perturb(values[rows], draw.of(rows))
-                reports[rows, self._mark : self._mark + question.wire_size] = own
+        ends = np.searchsorted(branches, np.arange(len(self.questions)), side="right")
+        for question, start, end in zip(self.questions, (0, *ends), ends, strict=False):
+            if start < end:
+                own = question.perturb(values[start:end], draw.of(slice(start, end)))
+                reports[start:end, self._mark : self._mark + question.wire_size] = own
+        reports[order] = reports.copy()
         return reports
 
     def perturb_one(self, value: Value, draw: DrawOne) -> bytes:
@@ -186,7 +187,6 @@ class Branches(Question):
 
     @property
     def _first_apart(self) -> int:
-        """The number of the first branch with the largest epsilon."""
         return [question.epsilon_micro for question in self.questions].index(self.epsilon_micro)
 
     @property

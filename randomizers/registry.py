@@ -38,6 +38,7 @@ from murmurate.randomizers.numeric.clipped import clipped
 from murmurate.randomizers.padding import Itemsets, Padded
 from murmurate.randomizers.question import Question
 from murmurate.randomizers.row_views import Level, Marginal
+from murmurate.randomizers.sampled_prefix import SampledPrefix
 from murmurate.randomizers.sessions.specs import node_of
 from murmurate.randomizers.spec_fields import fields, listed
 from murmurate.randomizers.string_views import Extensions, LongPrefix
@@ -85,7 +86,8 @@ LITERATURE: dict[str, Callable[..., Mechanism]] = {"sh": GRR, "solh": OLH, "rap"
 epsilon is that of a removed value, and what it builds costs twice that.
 """
 VIEWS: dict[str, type[View]] = {
-    kind.name: kind for kind in (Whole, Prefix, LongPrefix, Extensions, Level, Marginal, Size, Padded, Itemsets)
+    kind.name: kind
+    for kind in (Whole, Prefix, LongPrefix, Extensions, Level, Marginal, Size, Padded, Itemsets, SampledPrefix)
 }
 """The views that may stand before a mechanism, except clipping at a threshold."""
 VECTORS: dict[str, type[VectorQuestion]] = {

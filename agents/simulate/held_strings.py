@@ -56,10 +56,10 @@ class Strings(NamedTuple):
         return self.codes[np.argsort(-self.counts, kind="stable")[:k]]
 
     def shortened(self, bits: int) -> Strings:
-        """The users of each prefix of so many bits, as strings of that length in ascending order."""
-        codes, places = np.unique(self.codes.astype(np.uint64) >> np.uint64(self.m - bits), return_inverse=True)
-        counts = np.bincount(places.ravel(), self.counts, len(codes)).astype(np.int64)
-        return Strings(self.name, codes, counts, bits)
+        """The users of each prefix of so many bits, as strings of that length; these strings are in ascending order."""
+        prefixes = self.codes.astype(np.uint64) >> np.uint64(self.m - bits)
+        starts = np.flatnonzero(np.append(True, prefixes[1:] != prefixes[:-1]))
+        return Strings(self.name, prefixes[starts], np.add.reduceat(self.counts, starts), bits)
 
 
 @lru_cache(maxsize=1)

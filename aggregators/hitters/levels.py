@@ -5,7 +5,7 @@ a budget of questions allows.
 Contract: whole numbers only, from public parameters; the last group always tells all m bits.  The fewer groups, the
 more users are in each and the better is what is found, so the smallest number within the budget is the choice.
 Source: Wang 2021, sections 4.2 and 4.3, with (4.3) read as hash evaluations and the threshold as a survival function
-divided by n (ARCHITECTURE errata C6 and C7).  Not here: what is estimated (search.py).
+divided by n (ARCHITECTURE errata C4, C6 and C7).  Not here: what is estimated (search.py).
 """
 
 from __future__ import annotations

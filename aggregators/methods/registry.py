@@ -36,6 +36,7 @@ from murmurate.aggregators.methods.pegasus import LBPegasus, LPPegasus
 from murmurate.aggregators.methods.pem import PEM
 from murmurate.aggregators.methods.pem_rounds import PEMRounds, TreeHist
 from murmurate.aggregators.methods.rescuedp import LBRescueDP, LPRescueDP
+from murmurate.aggregators.methods.set_methods import SVIM, SVSM, LDPMiner
 from murmurate.aggregators.methods.threshold import ExpectedAnswers
 from murmurate.aggregators.methods.uniform import LBU, LPU, LSP
 from murmurate.aggregators.methods.worthwhile import worthwhile
@@ -56,7 +57,9 @@ HORIZON_METHODS: Final[dict[str, type[HorizonMethod]]] = {
 """Every method that asks for changes through horizons, by name. Source: ARCHITECTURE section 5.18."""
 
 
-FINDING_METHODS: Final[dict[str, type[FindingMethod]]] = {kind.name: kind for kind in (PEM, PEMRounds, TreeHist)}
+FINDING_METHODS: Final[dict[str, type[FindingMethod]]] = {
+    kind.name: kind for kind in (PEM, PEMRounds, TreeHist, SVIM, SVSM, LDPMiner)
+}
 """Every method that searches for values which nobody declared, by name. Source: Wang 2021, chapters 4 and 5."""
 
 

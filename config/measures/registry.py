@@ -20,6 +20,7 @@ from murmurate.config.kinds import seen
 from murmurate.config.measures.central import CentralStream, CentralTotalStream, EventCountStream
 from murmurate.config.measures.declared import LOCAL, DeclaredStream
 from murmurate.config.measures.distribution import DistributionStream
+from murmurate.config.measures.found_items import FoundItemsStream
 from murmurate.config.measures.frequency import FrequencyStream
 from murmurate.config.measures.items import ItemsStream
 from murmurate.config.measures.marginals import MarginalsStream
@@ -30,34 +31,38 @@ from murmurate.config.measures.vector import VectorStream
 
 TABLES: Final[dict[str, type[DeclaredStream]]] = {}
 """Every table by the name of its measure; that of a central stream, where there is a local one of the measure too, by
-"NAME.central".
+"NAME.central", and that of a stream that has to say what to find by "NAME.found".
 """
 Registered = TypeVar("Registered", bound=type[DeclaredStream])
 CENTRAL: Final = "central"
+FOUND: Final = "found"
 
 
 def register(table: Registered) -> Registered:
     """Add a kind of measure, by the class of its table."""
     name, kind = table.measured.name, table.measured
-    central = issubclass(table, CentralStream)
-    TABLES[f"{name}.{CENTRAL}" if central else name] = table
-    KINDS[name] = KINDS.get(name, kind) if central else kind
+    finds = "find" in table.model_fields and table.model_fields["find"].is_required()
+    second = CENTRAL if issubclass(table, CentralStream) else FOUND if finds else ""
+    TABLES[f"{name}.{second}" if second else name] = table
+    KINDS[name] = KINDS.get(name, kind) if second else kind
     return table
 
 
 for _table in (
     FrequencyStream, MeanStream, TotalStream, DistributionStream, ItemsStream, MarginalsStream, StringsStream,
-    VectorStream, CentralTotalStream, EventCountStream,
+    VectorStream, CentralTotalStream, EventCountStream, FoundItemsStream,
 ):  # fmt: skip
     register(_table)
 
 
 def key_of(found: Mapping[str, Any]) -> str:
-    """The key in TABLES of the table that reads a stream: by its measure, and by whether it is central. Of a measure
-    that is central alone it is that table, so that a stream without `model` is told to say it.
+    """The key in TABLES of the table that reads a stream: by its measure, and by whether it is central, or says what
+    to find. Of a measure that is central alone it is that table, so that a stream without `model` is told to say it.
     """
     name = str(found.get("measure"))
     central = f"{name}.{CENTRAL}"
+    if "find" in found and f"{name}.{FOUND}" in TABLES:
+        return f"{name}.{FOUND}"
     return central if central in TABLES and (found.get("model") == CENTRAL or name not in TABLES) else name
 
 

@@ -114,7 +114,8 @@ class StreamTable(DeclaredStream):
                 yield Mistake("season", seen(shortest(self.season)), f"only with filter = {ADAPTIVE}")
             elif self.method.of_horizons or self.method.searches:
                 yield Mistake("season", seen(shortest(self.season)), f"none, with {self.method.name}")
-        horizon, able = self.method.horizon, searching(self.statistic())
+        finds = getattr(self, "find", None) is not None  # only then is there a measure before values were looked at
+        horizon, able = self.method.horizon, searching(self.statistic()) if finds else ()
         if (self.method.name in able) != (self.method.searches or bool(able)):
             allowed = ", ".join(able) or f'one that searches for nothing, for measure = "{self.measured.name}"'
             yield Mistake("method", seen(self.method.name), allowed)

@@ -18,7 +18,7 @@ from murmurate.aggregators.methods.slots import Pool
 from murmurate.aggregators.methods.uniform import LBU, LPU
 from murmurate.randomizers import DeviceArray, Grant, Key
 from murmurate.randomizers.devices import Answers
-from murmurate.randomizers.ledger import Ledger, Mask
+from murmurate.randomizers.ledger import Ledger, Mask, Verdict
 from murmurate.randomizers.state import Arrays
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -73,6 +73,18 @@ def ledger_lets_slots_go_early(patch: pytest.MonkeyPatch) -> None:
             self.w += 1
 
     patch.setattr(Ledger, "verdicts", early)
+
+
+def every_phase_is_a_period_of_its_own(patch: pytest.MonkeyPatch) -> None:
+    """A slot may answer several rounds about one period."""
+    verdicts = Ledger.verdicts
+
+    def forgetful(self: Ledger, t: int, *charge: Any) -> np.ndarray:
+        told = verdicts(self, t, *charge)
+        told[(told != Verdict.SILENT) & (self.newest() == t)] = Verdict.CHARGED
+        return told
+
+    patch.setattr(Ledger, "verdicts", forgetful)
 
 
 def charge_is_forgotten_in_a_crash(patch: pytest.MonkeyPatch) -> None:

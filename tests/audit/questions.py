@@ -25,6 +25,7 @@ from murmurate.randomizers import (
     Padded,
     Prefix,
     Question,
+    SampledPrefix,
     Size,
     View,
     Viewed,
@@ -56,6 +57,13 @@ def padded(lengths: tuple[int, ...] = (1, 2, 3, 4)) -> Iterator[Padded]:
         yield from (Padded(of, 2, [1, 3]), Padded(of, 3, [2]), Itemsets(of, 2, [[0, 1], [1, 2], [3]]))
 
 
+def sampled_prefixes() -> Iterator[SampledPrefix]:
+    """Every length of prefix behind every small universe."""
+    for of in sets():
+        for bits in range(1, max(1, (of[1] - 1).bit_length()) + 1):
+            yield from (SampledPrefix(of, length, bits) for length in (1, 2, 3))
+
+
 def exact() -> Iterator[View]:
     """Every view that draws nothing."""
     yield Whole(("code", 4))
@@ -72,7 +80,7 @@ def exact() -> Iterator[View]:
 
 
 def views() -> list[View]:
-    return [*padded(), *exact()]
+    return [*padded(), *sampled_prefixes(), *exact()]
 
 
 def told_by(view: View, epsilon: Fraction | float) -> Viewed:
@@ -107,6 +115,11 @@ def searched(epsilon: Fraction | float) -> Iterator[Question]:
         yield Viewed(named, OUE(d=named.d, epsilon=epsilon))
         yield Viewed(named, OLH(d=named.d, epsilon=epsilon, pool=2))
         yield Branches([(1, question) for question in counted])
+        items = [SampledPrefix(("items", 4, 3, none), 2, bits) for bits in (1, 2)]
+        counted = [Viewed(view, OLHCounts(d=view.d, epsilon=epsilon, pool=2)) for view in items]
+        yield from (*counted, Branches([(1, question) for question in counted]))
+        yield Viewed(items[0], OUE(d=items[0].d, epsilon=epsilon))
+        yield Viewed(items[1], OLH(d=items[1].d, epsilon=epsilon, pool=2))
 
 
 def kinds() -> set[str]:
@@ -177,12 +190,27 @@ class FirstKept(Fault):
         return {**dict.fromkeys(own, each), **{self.held.number + i: rest for i in range(self.length) if rest}}
 
 
+class EnlargedPrefix(SampledPrefix):
+    """Prefixes that several items share, and one dummy for all, behind the ratio that distinct codes may have."""
+
+    def inside(self, mechanism: Mechanism) -> Mechanism:
+        return mechanism.sampled(self.length)
+
+
 class RoundedRatio(Padded):
     """The inner ratio as micro-nats, to the nearest."""
 
     def inside(self, mechanism: Mechanism) -> Mechanism:
         ratio = self.length * (exp_floor(mechanism.epsilon_micro) - 1) + 1
         return GRR(d=mechanism.d, epsilon=Fraction(math.ceil(math.log(ratio) * 10**6), 10**6))
+
+
+class SeedOfValue(OLHCounts):
+    """Prefers a seed of the pool, by the value."""
+
+    def law(self, value: int) -> Mapping[bytes, Fraction]:
+        tilted = (Fraction(3, 2), Fraction(1, 2)) if value % 2 else (Fraction(1, 2), Fraction(3, 2))
+        return {report: chance * tilted[report[0]] for report, chance in super().law(value).items()}
 
 
 class BranchOfValue(Branches):
@@ -203,7 +231,9 @@ def faults(epsilon: Fraction | float) -> dict[str, Question]:
         "a none of its own": told_by(NoneOfItsOwn(of, 3), epsilon),
         "one dummy for all": told_by(OneDummy(of, 3), epsilon),
         "an inner ratio in rounded micro-nats": told_by(RoundedRatio(of, 3), epsilon),
+        "a prefix as if its items were apart": told_by(EnlargedPrefix(of, 3, 1), epsilon),
         "a branch drawn from the value": BranchOfValue(groups),
+        "a seed drawn from the value": Viewed(LongPrefix(("bits", 3, 1), 3), SeedOfValue(d=9, epsilon=epsilon, pool=2)),
     }
 
 

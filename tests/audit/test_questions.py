@@ -16,8 +16,11 @@ from murmurate.randomizers import (
     GRR,
     OLH,
     Branches,
+    Extensions,
     Key,
+    LongPrefix,
     Marginal,
+    OLHCounts,
     Padded,
     Pepper,
     Prefix,
@@ -107,6 +110,27 @@ def test_every_view_there_is_and_every_kind_of_question_is_audited() -> None:
 def test_a_question_that_breaks_its_promise_is_caught(name: str, epsilon: Fraction) -> None:
     broken = faults(epsilon)[name]
     assert any("times as likely" in said for said in audit_exact(broken, round=ROUND).violations)
+
+
+@every("epsilon", [Fraction(1, 10), Fraction(1), Fraction(3)])
+def test_no_report_tells_more_of_long_strings_that_begin_alike_than_of_others(epsilon: Fraction) -> None:
+    """Some of 2^200: folded prefixes, and parents that differ in their last bits alone."""
+    of, parents = ("bits", 200, 1), ["f" * 24, "f" * 23 + "e", "0" * 24]
+    bits, more = [1 << 200 - 97, 1 << 200 - 53, 1 << 199, 1], [int(parent, 16) << 104 for parent in parents]
+    numbers = [0, (1 << 200) - 1, *bits, *more, *(number | 5 << 100 for number in more)]
+    lines = [number << 32 * 7 - 1 - 200 for number in numbers]
+    values = [tuple(line >> 32 * (6 - i) & 0xFFFFFFFF for i in range(7)) for line in lines] + [layout(of).nothing]
+    named = Extensions(of, parents, 96, 99)
+    folded = [LongPrefix(of, length) for length in (53, 97, 200)]
+    counted = [Viewed(view, OLHCounts(d=view.d, epsilon=epsilon, pool=2)) for view in folded]
+    groups = Branches([(1, one) for one in counted])
+    for question_ in (*counted, groups, told_by(named, epsilon)):
+        found = audit_exact(question_, round=ROUND, values=values)
+        assert found.violations == ()
+        assert found.realised <= found.claimed
+    for view in folded:
+        assert len({view.code(value) for value in values}) == 1 + len({n >> 200 - view.bits for n in numbers})
+    assert len({named.code(value) for value in values}) == 10
 
 
 def test_sums_of_padding_by_items_or_of_the_first_items_alone_are_caught_by_bias() -> None:

@@ -17,10 +17,11 @@ from tests.cases import every
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "known_answers"
 FILES = {
-    name: (DATA / f"{name}.json", Path(__file__).with_name(f"known_{name}.py")) for name in ("questions", "searches")
+    name: (DATA / f"{name}.json", Path(__file__).with_name(f"known_{name}.py"))
+    for name in ("questions", "searches", "samples")
 }
-QUESTIONS, SEARCHES = (json.loads(file.read_text(encoding="ascii")) for file, _ in FILES.values())
-VECTORS: list[dict[str, Any]] = [*QUESTIONS, *SEARCHES]
+QUESTIONS, SEARCHES, SAMPLES = (json.loads(file.read_text(encoding="ascii")) for file, _ in FILES.values())
+VECTORS: list[dict[str, Any]] = [*QUESTIONS, *SEARCHES, *SAMPLES]
 
 
 def told(vector: dict[str, Any]) -> Any:
@@ -69,3 +70,12 @@ def test_the_answers_hold_prefixes_that_are_told_and_folded_and_strings_that_no_
     assert {"" in view["parents"] for view in views if "parents" in view} == {False, True}
     assert sum(vector["value"][0] == 0xFFFFFFFE for vector in SEARCHES) >= 6
     assert len({vector["report"][:2] for vector in SEARCHES if "of" in vector["spec"]}) >= 4
+
+
+def test_the_answers_hold_samples_of_small_and_huge_domains_of_no_item_and_of_more_than_are_padded() -> None:
+    views = [vector["spec"]["view"] for vector in SAMPLES]
+    assert {view["layout"][1] for view in views} >= {1, 2, 2**31 - 1}
+    own = [sum(word < 0x7FFFFFFF for word in vector["value"]) for vector in SAMPLES]
+    assert {0, 1} < set(own)
+    assert any(c > view["length"] for c, view in zip(own, views, strict=True))
+    assert sum(vector["value"][0] == 0xFFFFFFFE for vector in SAMPLES) >= 4

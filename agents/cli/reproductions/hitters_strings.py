@@ -34,6 +34,8 @@ METHODS: Final = ("PEM", "PEM1", "SPM", "SPM, split", "HASH", "HASH, split")
 TRIE: Final = "PrivTrie"
 TRIE_EPSILONS: Final = (0.9, 1.2, 2.0)
 """Where the trie is tried: its batches are many, and the larger epsilon the more prefixes are open."""
+FILE_RUNS: Final = 5
+"""Searches of each kind among a file's many strings."""
 M, CUT = 64, 32
 K: Final = 16
 
@@ -71,7 +73,7 @@ def planned(runs: int, few: int, seed: int, data: Path | None) -> Iterator[Strin
             for epsilon in reference.HITS:
                 for groups in reference.GROUPS:
                     yield StringsToSearch((BY_GROUPS, file, StringSearch("PEM", epsilon, K, groups)), path, at)
-            for epsilon in EPSILONS:
+            for epsilon in EPSILONS if at < seed + FILE_RUNS else ():
                 for method in METHODS[:3] + METHODS[4:5]:
                     yield StringsToSearch((BY_EPSILON, file, StringSearch(method, epsilon, K)), path, at)
 

@@ -89,9 +89,9 @@ def far(scores: Sequence[SearchScores], known: float, known_runs: int, what: str
 def _figures(rows: Rows, strict: bool) -> Iterator[str]:
     for epsilon in EPSILONS:
         searches = [StringSearch("PEM", epsilon, K, (M - 4) // growth) for growth in reference.GROWTH]
-        found = [mean(rows[row]) for search in searches if (row := (GROWING, "exponential", search)) in rows]
-        if any(more < less - SLACK for less, more in pairwise(found)):
-            texts = ", ".join(f"{each:.3f}" for each in found)
+        means = [mean(rows[row]) for search in searches if (row := (GROWING, "exponential", search)) in rows]
+        if any(more < less - SLACK for less, more in pairwise(means)):
+            texts = ", ".join(f"{each:.3f}" for each in means)
             yield f"{GROWING} at epsilon {epsilon:g}: {texts}; the more bits a group adds the better"
     for row, known, known_runs, what in _known(rows):
         if far(rows[row], known, known_runs, what, strict=strict):

@@ -100,6 +100,24 @@ def test_shares_are_unbiased_and_off_by_as_much_as_they_say() -> None:
     assert (np.abs(square / expected - 1) < 5 * np.std(errors**2, axis=0) / square / rounds**0.5).all()
 
 
+@every(
+    ("epsilon", "g", "p", "variance"),
+    [
+        (0.5, 3, 0.4518627619, 15.81740028),
+        (1, 4, 0.4753668864, 3.691654617),
+        (2, 8, 0.5135191668, 0.7245913891),
+        (4, 56, 0.4981667119, 0.07602285187),
+    ],
+)
+def test_cells_probability_and_variance_are_those_of_the_literature(
+    epsilon: float, g: int, p: float, variance: float
+) -> None:
+    of = OLHCounts(d=BIGGEST, epsilon=epsilon)
+    assert of.g == g
+    assert float(of.p) == pytest.approx(p, rel=1e-6)
+    assert float(of.noise(np.zeros(1))[0]) == pytest.approx(variance, rel=1e-6)
+
+
 def test_no_value_is_listed() -> None:
     of = made(8)
     counts = of.support(of.perturb(np.arange(40), draw(40)))
