@@ -80,7 +80,7 @@ def example(kind: str, name: str | None = None) -> str:
         return text
     first = re.search(r'^name = "([^"]+)"( *)', text, re.MULTILINE)
     assert first  # noqa: S101 - each example has a name
-    spaces = " " * max(len(first[2]) + len(first[1]) - len(name), 2 if first[2] else 0)
+    spaces = " " * max(len(first[2]) + len(first[1]) - len(name), 2) if first[2] else ""
     text = text.replace(first[0], f'name = "{name}"{spaces}', 1)
     return re.sub(rf"\b{re.escape(first[1])}(?=\.(releases|events)\b)", name, text)
 

@@ -109,3 +109,8 @@ def test_the_schema_describes_every_key_and_no_other() -> None:
         key = line.split("=")[0].strip()
         if "=" in line and not line.startswith("#"):
             assert key in known, key
+
+
+@pytest.mark.parametrize("kind", samples.names())
+def test_another_name_leaves_no_space_at_the_end_of_a_line(kind: str) -> None:
+    assert not [line for line in samples.example(kind, "ab").splitlines() if line != line.rstrip()]
