@@ -197,11 +197,11 @@ def _above(error: float, least: float) -> str:
 
 
 def _streams(plan: Plan, name: str | None) -> tuple[AnyStreamPlan, ...]:
-    found = {one.name for one in plan.everything if one.measure.finds}
-    if name in found or (name is None and len(found) == len(plan.everything)):
-        searched = f"{name or ', '.join(sorted(found))}, whose values are searched for: no search is predicted"
+    searches = {one.name for one in plan.everything if one.measure.finds}
+    if name in searches or (name is None and len(searches) == len(plan.everything)):
+        searched = f"{name or ', '.join(sorted(searches))}, whose values are searched for: no search is predicted"
         raise UsageError(f"STREAM: found {searched}; allowed: one whose names are declared")
-    many = found | {one.name for one in plan.everything if one.measure.lists_largest}
+    many = searches | {one.name for one in plan.everything if one.measure.lists_largest}
     if name in many or (name is None and len(many) == len(plan.everything)):
         found = f"{name or ', '.join(sorted(many))}, whose releases list few of very many items"
         raise UsageError(f"STREAM: found {found}; allowed: one with every item (items = 1024 has about its errors)")

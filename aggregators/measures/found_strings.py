@@ -26,6 +26,8 @@ from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.measures.result import Floats
 from murmurate.aggregators.measures.searched_words import MOMENTS, MOST, searched
 from murmurate.randomizers import Branches, OLHCounts, ParameterError, Question, Viewed
+from murmurate.randomizers.frequency.hash_counts import MAX_COUNTS
+from murmurate.randomizers.frequency.local_hash import MAX_POOL
 from murmurate.randomizers.layouts import BitsLayout
 from murmurate.randomizers.layouts import layout as layout_of
 from murmurate.randomizers.string_views import LongPrefix
@@ -77,7 +79,7 @@ class FoundStrings(FoundMeasure):
 
     def choose(self, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
         """A group for each length of a prefix, all of the same weight."""
-        return self.grouped(epsilon, self.pool or USUAL_POOL)
+        return self.grouped(epsilon, self.pool or min(USUAL_POOL, self.most_pool(epsilon)))
 
     def question(self, name: str, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
         """The same question by either name."""
@@ -85,8 +87,15 @@ class FoundStrings(FoundMeasure):
             raise ParameterError(f"{self.name}: found {name}; allowed: {AUTO}, {', '.join(self.serving)}")
         return self.choose(epsilon, prefer)
 
+    def most_pool(self, epsilon: Epsilon) -> int:
+        """The most hash functions of a round whose counts fit a tally."""
+        groups = len(self.plan.bits)
+        return min(MAX_POOL, (MAX_COUNTS - groups) // (groups * OLHCounts(d=4, epsilon=epsilon, pool=1).g))
+
     def grouped(self, epsilon: Epsilon, pool: int) -> Question:
         """The question of all groups, over a pool of so many hash functions."""
+        if pool > (most := self.most_pool(epsilon)):
+            raise ParameterError(f"{self.name}: pool: found {pool}; allowed: at most {most}, with this epsilon")
         views = [LongPrefix(self.layout, bits) for bits in self.plan.bits]
         return Branches([(1, Viewed(view, OLHCounts(d=view.d, epsilon=epsilon, pool=pool))) for view in views])
 

@@ -25,7 +25,7 @@ import numpy as np
 from murmurate.aggregators.measures.found import FoundMeasure
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.methods.dissimilarity import finite_population_factor
-from murmurate.aggregators.methods.followed import Followed, Search
+from murmurate.aggregators.methods.followed import Followed, Search, Words
 from murmurate.aggregators.methods.last_estimate import LastEstimate
 from murmurate.aggregators.methods.method import Answer, Decision, Floats, Purpose, Request, Setting
 from murmurate.aggregators.methods.method_base import MethodBase
@@ -109,6 +109,9 @@ class FindingMethod(MethodBase):
         kept for the period alone is dropped.
         """
 
+    def _left(self, values: Words) -> None:
+        """Take note of values that are no longer followed."""
+
     # ---- the course of a period ----
 
     def open(self, t: int) -> Request | Decision:
@@ -140,6 +143,7 @@ class FindingMethod(MethodBase):
                 return Request(question, self.pool.draw(self.t, count, f"phase {self.phase}"), "publication")
         if (found := self._searched()) is not None:
             self.followed.take(self.t, found)
+            self._left(self.followed.gone)
         standing = self.standing
         return Decision(self.t, found is not None, standing.measured_t, standing.mechanism, self.followed.release())
 

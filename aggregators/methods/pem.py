@@ -25,8 +25,6 @@ from murmurate.aggregators.methods.followed import Search, Words
 from murmurate.aggregators.methods.method import Answer, Decision, Floats, Request, Setting
 from murmurate.aggregators.methods.prefix_search import PrefixSearch
 from murmurate.randomizers import Branches, OLHCounts, Question, Viewed
-from murmurate.randomizers.frequency.hash_counts import MAX_COUNTS
-from murmurate.randomizers.frequency.local_hash import MAX_POOL
 from murmurate.randomizers.state import Arrays
 from murmurate.randomizers.string_views import LongPrefix
 from murmurate.randomizers.thresholds import MICRO
@@ -81,6 +79,9 @@ class PEM(FindingMethod):
         exceeded = found.shares, found.variances + self._sampled(found.shares, last.n) * found.averaged
         return Search(found.rows, found.bars, found.threshold, measured, exceeded)
 
+    def _left(self, values: Words) -> None:
+        self.search.forget(values)
+
     def _arrays(self) -> Arrays:
         return {**super()._arrays(), **self.search.arrays()}
 
@@ -128,7 +129,7 @@ def usual_pool(strings: FoundStrings, epsilon: Fraction, asked: float) -> int:
     """
     groups = len(strings.plan.bits)
     oracle = OLHCounts(d=4, epsilon=epsilon, pool=1)
-    most = min(MAX_POOL, (MAX_COUNTS - groups) // (groups * oracle.g))
+    most = strings.most_pool(epsilon)
     if not asked:
         return min(USUAL_POOL, most)
     wanted = 20 * asked / groups * SQUARES / (float(oracle.noise(np.zeros(1))[0]) * (oracle.g - 1))

@@ -122,6 +122,9 @@ class PEMRounds(FindingMethod):
     def _facts(self) -> dict[str, Any]:
         return {**super()._facts(), "at": self.at}
 
+    def _left(self, values: Words) -> None:
+        self.search.forget(values)
+
     def _arrays(self) -> Arrays:
         return {**super()._arrays(), **self.search.arrays(), "kept": self._kept}
 

@@ -93,6 +93,11 @@ class PrefixSearch:
             kept, before = seen.best, level.bits
         return self.found(seen)
 
+    def forget(self, strings: Rows) -> None:
+        """Begin anew with these strings: what is no longer followed would be found again by what it once was."""
+        memory, these = self.levels[-1], {row.tobytes() for row in strings}
+        memory.forget(np.array([row.tobytes() in these for row in memory.rows], np.bool_))
+
     def look(self, at: int, level: ToldLevel, rows: Rows) -> SeenPrefixes:
         """See what a group told of these candidates of its length.
 

@@ -5,7 +5,7 @@ Contract: at most `room` candidates of one length have a place, those whose aver
 standard errors above zero.  Each has two averages, in which a measurement counts by its precision and keeps MEMORY of
 its weight from period to period: one with the measurement that made it enter, by which places are given, and one
 without, which no selection has made large; where nobody holds the candidate, that one errs by chance alone.  Variances
-of averages are exact for independent errors.  Post-processing: it costs no privacy.
+of averages are exact for independent errors.  A candidate whose measurement is far off its average begins anew.  Post-processing: it costs no privacy.
 Not here: the search itself (prefix_search.py).
 """
 
@@ -23,6 +23,8 @@ MEMORY: Final = 15 / 16
 """The part of its weight that a measurement keeps after another period."""
 Rows = NDArray[np.uint32]
 _ENTERED, _SINCE = 0, 1
+CHANGED: Final = 4.0
+"""A measurement so many standard errors off its average is another share: the average begins anew."""
 
 
 class Remembered:
@@ -44,12 +46,19 @@ class Remembered:
         """Both averages' sums for each of these candidates, with the present measurements of this variance: float64[2,
         3, rows].
         """
-        sums = np.zeros((2, 3, len(rows)))
         place = {row.tobytes(): at for at, row in enumerate(rows)}
         at = np.array([place.get(row.tobytes(), -1) for row in self.rows], np.int64)
+        mean, variance = average(self.sums[_ENTERED])
+        changed = (at >= 0) & (np.abs(shares[at] - mean) > CHANGED * np.sqrt(noise + variance))
+        self.forget(changed)
+        at, sums = at[~changed], np.zeros((2, 3, len(rows)))
         sums[:, :, at[at >= 0]] = self.sums[:, :, at >= 0]
         sums += np.stack((shares / noise, np.full(len(rows), 1 / noise), np.full(len(rows), 1 / noise)))
         return sums
+
+    def forget(self, these: NDArray[np.bool_]) -> None:
+        """Take their places from some candidates."""
+        self.rows, self.sums = self.rows[~these], self.sums[:, :, ~these]
 
     def keep(self, rows: Rows, sums: Floats) -> None:
         """Give the places to the candidates whose averages are largest, in standard errors. Whoever is new has no
