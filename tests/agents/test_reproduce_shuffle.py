@@ -41,7 +41,7 @@ from tests.aggregators.accounting.given import GOLDEN
 from tests.cases import every
 
 PICTURE = Path(__file__).resolve().parents[2] / "docs" / "images" / "shuffle-9.3.svg"
-BIG = Strings("big", np.arange(40), np.full(40, 20_000))
+BIG = Strings("big", np.arange(40, dtype=np.uint64), np.full(40, 20_000))
 SMALL = Histogram("small", np.array([500, 300, 150, 50, 0]))
 
 
@@ -132,7 +132,7 @@ def test_choices_and_strings_that_fall_behind_are_named() -> None:
 
 def test_strings_are_found_where_nothing_hides_them_and_lost_where_everything_does() -> None:
     """Forty strings of unlike numbers of users: all of the most frequent ones, or as many as chance has."""
-    codes = np.arange(40, dtype=np.int64) * 1_234_567_891
+    codes = np.arange(40, dtype=np.uint64) * np.uint64(1_234_567_891)
     few = Strings("few", codes, 100 * np.arange(40, 0, -1))
     assert share_found(few, HistogramMethod("reports", 0.999, 0.001), 2, 3, divided=False) > 0.95
     assert share_found(few, HistogramMethod("reports", 0.501, 0.5), 2, 3, divided=False) < 0.3

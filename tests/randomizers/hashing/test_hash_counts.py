@@ -31,6 +31,7 @@ from murmurate.randomizers import (
 from murmurate.randomizers.frequency.hashing import hash_one
 from murmurate.randomizers.randomness import contexts
 from tests.cases import every
+from tests.randomizers.frequency.checks import check_both_halves_write_the_same_bytes, check_reports_follow_the_law
 from tests.randomizers.hashing.draws import KEY, ROUND, draw
 
 BIGGEST = (1 << 52) + 1
@@ -57,6 +58,12 @@ def test_a_support_is_the_number_of_reports_of_each_seed_and_cell() -> None:
     assert (np.sum(parts, axis=0) == of.support(reports)).all()
 
 
+@every("g", [0, 7])
+def test_both_halves_of_a_device_write_reports_that_follow_the_law(g: int) -> None:
+    check_both_halves_write_the_same_bytes(made(300, d=1000, g=g))
+    check_reports_follow_the_law(OLHCounts(d=5, epsilon=1.5, pool=3, g=g).of_round(ROUND), 3)
+
+
 @every("d", [12, 1 << 24, BIGGEST])
 def test_the_support_of_any_value_is_what_olh_would_have_counted(d: int) -> None:
     of, codes = made(50, d=d), np.array([d - 1, 0, 11, 0, d // 2])
@@ -72,6 +79,14 @@ def test_the_support_of_any_value_is_what_olh_would_have_counted(d: int) -> None
     assert of.shares_of(counts, 3000, codes) == pytest.approx((np.array(slow) / 3000 - q) / (p - q))
     if d <= 1 << 24:
         assert OLH(d=d, epsilon=2.0, pool=50).of_round(ROUND).support_of(reports, codes).tolist() == slow
+
+
+def test_counts_of_very_many_reports_are_added_without_overflow() -> None:
+    of, codes = made(50, d=1000), np.arange(1000)
+    counts = of.support(of.perturb(np.arange(4000) % 7, draw(4000)))
+    few = of.support_of_counts(counts, codes)
+    for times in (1 << 15, 1 << 25, 1 << 40):  # the first is added in 32 bits
+        assert (of.support_of_counts(counts * times, codes) == few * times).all()
 
 
 def test_shares_are_unbiased_and_off_by_as_much_as_they_say() -> None:
