@@ -135,7 +135,7 @@ class PEMRounds(FindingMethod):
 
 
 class TreeHist(PEMRounds):
-    """The same by eight bits a period, whatever a budget of questions allows."""
+    """One stream's search by eight more bits a period, whatever a budget of questions allows."""
 
     name = "tree_hist"
     simplicity = 22
