@@ -40,7 +40,7 @@ FEW, SMALL = 200, 12
 """Users and bits that the peers can do in a second."""
 
 
-class Counted:
+class CountedPrefixes:
     """A group's counts, which are asked about prefixes."""
 
     def __init__(self, question: Viewed, counts: Counts, n: int) -> None:
@@ -55,7 +55,7 @@ class Counted:
         return shares, self.oracle.variances_of(self.counts, self.n, shares)
 
 
-class Search:
+class MeasuredSearch:
     """PEM among users of whom half hold one of 32 strings."""
 
     def __init__(self, m: int, n: int = N, k: int = K) -> None:
@@ -92,16 +92,16 @@ class Search:
         told = []
         for question, (n, part) in zip(bound.questions, bound.parts(counts), strict=True):
             assert isinstance(question, Viewed)
-            told.append(Counted(question, part, n))
+            told.append(CountedPrefixes(question, part, n))
         return self.plan.found(self.of, told)
 
 
 def rows() -> Iterator[Row]:
     """Devices, pairs, a whole search, its memory; 128 bits beside 48; peers."""
-    usual, counted = Search(BITS), dict[int, Counts]()
+    usual, counted = MeasuredSearch(BITS), dict[int, Counts]()
     spent: dict[int, tuple[float, float]] = {}
     for m in (BITS, 128):
-        search = usual if m == BITS else Search(m)
+        search = usual if m == BITS else MeasuredSearch(m)
         counted[m] = search.count()
         find = of(search, counted[m])
         found = find()
@@ -121,7 +121,7 @@ def rows() -> Iterator[Row]:
         yield from beside_peers()
 
 
-def of(search: Search, counts: Counts) -> Callable[[], Walked]:
+def of(search: MeasuredSearch, counts: Counts) -> Callable[[], Walked]:
     return lambda: search.find(counts)
 
 
@@ -132,7 +132,7 @@ def timed(run: Callable[[], object]) -> float:
     return time.process_time() - start
 
 
-def counts_a_second(search: Search) -> float:
+def counts_a_second(search: MeasuredSearch) -> float:
     """Reports that are counted."""
     reports, bound = search.tell(), search.question.of_round(ROUND)
     return LANE / least_seconds(lambda: bound.support(reports))
@@ -153,7 +153,7 @@ def beside_peers() -> Iterator[Row]:
     from pure_ldp.heavy_hitters.prefix_extending import PEMClient, PEMServer
     from pure_ldp.heavy_hitters.treehistogram import TreeHistClient, TreeHistServer
 
-    own, half = Search(SMALL, N, 4), EPSILON / 2
+    own, half = MeasuredSearch(SMALL, N, 4), EPSILON / 2
     clients, servers = (kind(half, 1 << SMALL, use_olh=True) for kind in (LHClient, LHServer))
     peers: dict[str, tuple[Any, Any]] = {
         "PEM": (PEMClient(EPSILON, 2, SMALL, 5), PEMServer(EPSILON, 2, SMALL, 5)),
@@ -182,7 +182,7 @@ def of_peer(client: Any, server: Any) -> Callable[[], object]:
 def memory() -> float:
     """MB by which this process rises at its peak: strings, reports of a lane, counts and the search."""
     before = held_mb("VmRSS")
-    search = Search(BITS)
+    search = MeasuredSearch(BITS)
     search.find(search.count())
     return held_mb("VmHWM") - before
 

@@ -99,11 +99,14 @@ def command(
         click.echo(str(error), err=True)
         sys.exit(MISTAKES)
     of = _streams(plan, stream)
-    local = any(isinstance(one, StreamPlan) for one in of)
+    local = any(isinstance(one, StreamPlan) and not one.measure.finds for one in of)
     users = _checked(users or plan.users, drift, presence, like, within) if local else 0
     documents = list[dict[str, Any]]()
+    document: dict[str, Any]
     for one in of:
-        if isinstance(one, CentralPlan):
+        if one.measure.finds:
+            document, text = {"stream": one.name, "prospects": [], "recommended": None}, [_searched(one)]
+        elif isinstance(one, CentralPlan):
             document, text = planned_central(plan, one, like)
         else:
             assumed = _assumed(plan, one, users, drift, presence, like)
@@ -197,11 +200,7 @@ def _above(error: float, least: float) -> str:
 
 
 def _streams(plan: Plan, name: str | None) -> tuple[AnyStreamPlan, ...]:
-    searches = {one.name for one in plan.everything if one.measure.finds}
-    if name in searches or (name is None and len(searches) == len(plan.everything)):
-        searched = f"{name or ', '.join(sorted(searches))}, whose values are searched for: no search is predicted"
-        raise UsageError(f"STREAM: found {searched}; allowed: one whose names are declared")
-    many = searches | {one.name for one in plan.everything if one.measure.lists_largest}
+    many = {one.name for one in plan.everything if one.measure.lists_largest}
     if name in many or (name is None and len(many) == len(plan.everything)):
         found = f"{name or ', '.join(sorted(many))}, whose releases list few of very many items"
         raise UsageError(f"STREAM: found {found}; allowed: one with every item (items = 1024 has about its errors)")
@@ -211,6 +210,11 @@ def _streams(plan: Plan, name: str | None) -> tuple[AnyStreamPlan, ...]:
         allowed = ", ".join(stream.name for stream in plan.everything)
         raise UsageError(f"STREAM: found {name!r}; allowed: {allowed}")
     return (plan.any_stream(name),)
+
+
+def _searched(stream: AnyStreamPlan) -> str:
+    """What is said of a stream whose values are searched for."""
+    return f"{stream.name}: {stream.measure.brief}: what a search finds, and how exactly, is not predicted"
 
 
 def _assumed(

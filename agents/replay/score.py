@@ -219,14 +219,15 @@ def _score(plan: AnyStreamPlan, releases: list[Release], true: Mapping[tuple[str
     decisions = Counter(release["decision"] for release in releases)
     measure, published = plan.measure, decisions["published"]
     names = measure.scored or measure.true_names
-    if measure.finds:
+    searches = isinstance(plan, StreamPlan) and plan.measure.finds  # a central stream finds its threshold alone
+    if searches:
         raw, best, error, held = found_figures(pairs)
     elif measure.lists_largest:
         raw, best, error, held = scored_figures(pairs, names)
     else:
         raw, best, error = (_figures(pairs, what, names) for what in ("unbiased", "estimate", "stderr"))
         held = np.array([period.figures[: len(names)] for _, period in pairs]).reshape(len(pairs), len(names))
-    if not measure.scored and not measure.finds:
+    if not measure.scored and not searches:
         raw, best = (_nobody(pairs, values) for values in (raw, best))
     own, known = (np.isfinite(held + values).all(axis=1) for values in (raw, best))
     mre = mse = estimate_mse = coverage = None

@@ -54,7 +54,7 @@ class SearchedSets(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SetSearch:
+class BasketSearch:
     """How frequent items or sets of items are searched for."""
 
     method: str
@@ -73,7 +73,7 @@ class SetScores:
     """The mean squared error of the shares of hits; None without one."""
 
 
-def searched_sets(baskets: Baskets, search: SetSearch, truth: Sequence[FrequentSet], seed: int) -> SetScores:
+def searched_sets(baskets: Baskets, search: BasketSearch, truth: Sequence[FrequentSet], seed: int) -> SetScores:
     """The scores of one search. truth: the most frequent items, or sets of items for SVSM."""
     generator = np.random.default_rng(
         [seed, round(1000 * search.epsilon), search.k, sorted(SET_METHODS).index(search.method)]

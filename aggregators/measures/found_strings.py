@@ -82,7 +82,7 @@ class FoundStrings(FoundMeasure):
         return self.grouped(epsilon, self.pool or min(USUAL_POOL, self.most_pool(epsilon)))
 
     def question(self, name: str, epsilon: Epsilon, prefer: Prefer = "accuracy") -> Question:
-        """The same question by either name."""
+        """What `choose` gives, by either name."""
         if name not in (AUTO, *self.serving):
             raise ParameterError(f"{self.name}: found {name}; allowed: {AUTO}, {', '.join(self.serving)}")
         return self.choose(epsilon, prefer)

@@ -135,7 +135,7 @@ class PEMRounds(FindingMethod):
 
 
 class TreeHist(PEMRounds):
-    """The same by eight bits a period, whatever a budget of questions allows."""
+    """One stream's search by eight more bits a period, whatever a budget of questions allows."""
 
     name = "tree_hist"
     simplicity = 22
@@ -145,7 +145,7 @@ class TreeHist(PEMRounds):
 
 
 class ToldExtensions:
-    """What users told of prefixes of one length that begin with a named one: a ToldLevel over a round's counts."""
+    """What users told of prefixes of one length that begin with a named one: a SkewedLevel over a round's counts."""
 
     def __init__(self, question: Question, answer: Answer, bits: int) -> None:
         assert isinstance(question, Viewed)  # noqa: S101 - as it was asked

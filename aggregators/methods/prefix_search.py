@@ -41,9 +41,9 @@ class FoundInPrefixes:
     shares: Floats
     """The share of each that did."""
     variances: Floats
-    """Their variances, without the sampling of users."""
+    """The variance of each share, without the sampling of users."""
     averaged: Floats
-    """Of these the part that one period's variance would be multiplied by: 1 where it is one period alone."""
+    """How large the variance of each share is beside that of one period: 1 where it is that of one period."""
     threshold: float
     """The smallest share that was no chance, of any string that was asked about."""
 
@@ -64,7 +64,7 @@ class SeenPrefixes:
     """The candidates to go on with, in the order of their numbers."""
 
 
-class ToldLevel(PrefixLevel, Protocol):
+class SkewedLevel(PrefixLevel, Protocol):
     """What a group told of prefixes of one length in this period."""
 
     @property
@@ -84,7 +84,7 @@ class PrefixSearch:
         for level in self.levels:
             level.age(periods)
 
-    def search(self, told: Sequence[ToldLevel]) -> FoundInPrefixes:
+    def search(self, told: Sequence[SkewedLevel]) -> FoundInPrefixes:
         """Find what is frequent in what the groups told of this period, in the order of their lengths."""
         kept, before = np.zeros((1, self.layout.words), np.uint32), 0
         for at, level in enumerate(told):
@@ -98,7 +98,7 @@ class PrefixSearch:
         memory, these = self.levels[-1], {row.tobytes() for row in strings}
         memory.forget(np.array([row.tobytes() in these for row in memory.rows], np.bool_))
 
-    def look(self, at: int, level: ToldLevel, rows: Rows) -> SeenPrefixes:
+    def look(self, at: int, level: SkewedLevel, rows: Rows) -> SeenPrefixes:
         """See what a group told of these candidates of its length.
 
         1. Their averages go on. 2. The best are chosen, by what is beyond chance. 3. The largest are remembered.

@@ -23,7 +23,7 @@ from murmurate.agents.cli.reproductions.hitters_sets import (
     planned,
 )
 from murmurate.agents.simulate.baskets import BasketShape, made_up_baskets
-from murmurate.agents.simulate.set_searches import SetScores, SetSearch
+from murmurate.agents.simulate.set_searches import BasketSearch, SetScores
 
 
 def murmurate(*words: str) -> Result:
@@ -69,7 +69,7 @@ def verdicts(of: Rows, *, strict: bool = False) -> tuple[list[str], list[str]]:
 
 def test_what_is_not_reproduced_is_named_and_chance_excuses_what_differs_from_run_to_run() -> None:
     assert verdicts(rows()) == ([], [])
-    miner, svim = (ITEMS, MADE_UP, SetSearch("LDPMiner", 1.0, 32)), (ITEMS, MADE_UP, SetSearch("SVIM", 2.0, 32))
+    miner, svim = (ITEMS, MADE_UP, BasketSearch("LDPMiner", 1.0, 32)), (ITEMS, MADE_UP, BasketSearch("SVIM", 2.0, 32))
     off = {**rows(), miner: [SetScores(0.38, 9, 3e-3)] * 4}
     assert verdicts(off)[0] == ["items, synthetic, LDPMiner at epsilon 1: NCR 0.380; known 0.30; at most 0.05 apart"]
     spread = {**rows(), miner: [SetScores(ncr, 9, 3e-3) for ncr in (0.28, 0.48, 0.3, 0.46)]}
@@ -114,5 +114,5 @@ def test_many_searches_find_what_is_known() -> None:
         assert verdicts(found)[0] == []
         for method, known in FOUND.items():
             for epsilon, ncr in zip(EPSILONS, known, strict=True):
-                mean = hitters_sets.mean(found[ITEMS, MADE_UP, SetSearch(method, epsilon, 32)])
+                mean = hitters_sets.mean(found[ITEMS, MADE_UP, BasketSearch(method, epsilon, 32)])
                 assert abs(mean - ncr) < (0.05 if method == "SVIM" else 0.1), (method, epsilon, mean)

@@ -73,7 +73,7 @@ def _one(rng: np.random.Generator) -> Iterator[Floats]:
 KINDS: dict[str, Callable[[np.random.Generator], Iterator[Floats]]] = {
     "zipf": _zipf, "even": _even, "wandering": _wandering, "trending": _trending, "one": _one,
 }  # fmt: skip
-SEARCHES: dict[str, type[FindingMethod]] = {"pem": PEM, "pem_rounds": PEMRounds}
+SEARCHES: dict[str, Callable[[Setting], FindingMethod]] = {"pem": PEM, "pem_rounds": PEMRounds}
 
 
 @dataclass

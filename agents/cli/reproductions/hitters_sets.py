@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from murmurate.agents.simulate.baskets import Baskets, FrequentSet, baskets_of, frequent, made_up_baskets
-from murmurate.agents.simulate.set_searches import SetScores, SetSearch, searched_sets
+from murmurate.agents.simulate.set_searches import BasketSearch, SetScores, searched_sets
 from murmurate.aggregators.hitters.itemset_search import largest_itemset
 
 FILES: Final = ("kosarak_sets_max5.txt", "retail.dat")
@@ -39,7 +39,7 @@ LOWER: Final = (275.0, 320.0)
 ITEMSETS_TEXT: Final = {1.0: 0.7, 2.0: 0.9}
 """NCR of SVSM at k = 64 by epsilon, as the text has it for data that we have not."""
 
-Row = tuple[str, str, SetSearch]
+Row = tuple[str, str, BasketSearch]
 """What is searched, in what, and the search."""
 Rows = Mapping[Row, Sequence[SetScores]]
 
@@ -62,12 +62,12 @@ def planned(runs: int, few: int, seed: int, data: Path | None) -> Iterator[SetsT
         for at in range(seed, seed + number):
             for epsilon in EPSILONS:
                 for method in ITEM_METHODS:
-                    yield SetsToSearch((ITEMS, name, SetSearch(method, epsilon, K)), path, at)
-                yield SetsToSearch((ITEMSETS, name, SetSearch("SVSM", epsilon, K_ITEMSETS)), path, at)
+                    yield SetsToSearch((ITEMS, name, BasketSearch(method, epsilon, K)), path, at)
+                yield SetsToSearch((ITEMSETS, name, BasketSearch("SVSM", epsilon, K_ITEMSETS)), path, at)
             for k in BY_K:
                 if k != K:
                     for method in ITEM_METHODS:
-                        yield SetsToSearch((ITEMS, name, SetSearch(method, 2.0, k)), path, at)
+                        yield SetsToSearch((ITEMS, name, BasketSearch(method, 2.0, k)), path, at)
 
 
 def made(job: SetsToSearch) -> SetScores:
@@ -116,7 +116,7 @@ def _items(rows: Rows, name: str) -> Iterator[str]:
     yield f"{'':<14}{'SVIM':>8}{'':>8}{'LDPMiner':>10}{'':>8}{'error':>9}"
     searches = [(epsilon, K) for epsilon in EPSILONS] + [(2.0, k) for k in BY_K if k != K]
     for epsilon, k in searches:
-        scores = [rows.get((ITEMS, name, SetSearch(method, epsilon, k))) for method in ITEM_METHODS]
+        scores = [rows.get((ITEMS, name, BasketSearch(method, epsilon, k))) for method in ITEM_METHODS]
         if scores[0] is None or scores[1] is None:
             continue
         line = f"{f'eps {epsilon:g}, k {k}':<14}"
@@ -131,6 +131,6 @@ def _itemsets(rows: Rows, name: str) -> Iterator[str]:
     yield f"figure 5.6, {name}: SVSM, the {K_ITEMSETS} most frequent items and itemsets"
     yield f"{'':<14}{'NCR':>8}{'hits':>8}"
     for epsilon in EPSILONS:
-        scores = rows.get((ITEMSETS, name, SetSearch("SVSM", epsilon, K_ITEMSETS)))
+        scores = rows.get((ITEMSETS, name, BasketSearch("SVSM", epsilon, K_ITEMSETS)))
         if scores is not None:
             yield f"{f'eps {epsilon:g}':<14}{mean(scores):>8.3f}{mean(scores, 'hits'):>8.1f}"

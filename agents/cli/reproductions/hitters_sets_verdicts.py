@@ -32,7 +32,7 @@ from murmurate.agents.cli.reproductions.hitters_sets import (
     mean,
     typical_error,
 )
-from murmurate.agents.simulate.set_searches import SetScores, SetSearch
+from murmurate.agents.simulate.set_searches import BasketSearch, SetScores
 
 POINTS: Final = 0.05
 CHANCE: Final = 2.0
@@ -60,7 +60,7 @@ def excused(rows: Rows) -> Iterator[str]:
 def _known(rows: Rows) -> Iterator[tuple[Row, float]]:
     for method in ITEM_METHODS:
         for epsilon, known in zip(EPSILONS, FOUND[method], strict=True):
-            if (row := (ITEMS, MADE_UP, SetSearch(method, epsilon, K))) in rows:
+            if (row := (ITEMS, MADE_UP, BasketSearch(method, epsilon, K))) in rows:
                 yield row, known
 
 
@@ -79,7 +79,7 @@ def _far(scores: Sequence[SetScores], known: float, *, strict: bool) -> bool:
 
 def _errors(rows: Rows) -> Iterator[str]:
     for epsilon in EPSILONS:
-        both = [rows.get((ITEMS, MADE_UP, SetSearch(method, epsilon, K))) for method in ITEM_METHODS]
+        both = [rows.get((ITEMS, MADE_UP, BasketSearch(method, epsilon, K))) for method in ITEM_METHODS]
         if both[0] is not None and both[1] is not None:
             times = typical_error(both[1]) / typical_error(both[0])
             if not LOWER[0] / 2 <= times <= 2 * LOWER[1]:
@@ -91,12 +91,12 @@ def _orders(rows: Rows) -> Iterator[str]:
     for name in dict.fromkeys(row[1] for row in rows):
         for row, scores in rows.items():
             if row[:2] == (ITEMS, name) and row[2].method == "SVIM":
-                other = rows.get((ITEMS, name, SetSearch("LDPMiner", row[2].epsilon, row[2].k)))
+                other = rows.get((ITEMS, name, BasketSearch("LDPMiner", row[2].epsilon, row[2].k)))
                 if other is not None and mean(scores) <= mean(other):
                     yield f"{_where(row)}, k = {row[2].k}: {mean(scores):.3f}; more than LDPMiner, {mean(other):.3f}"
-        for what, search in ((ITEMS, SetSearch("SVIM", 0, K)), (ITEMSETS, SetSearch("SVSM", 0, K_ITEMSETS))):
+        for what, search in ((ITEMS, BasketSearch("SVIM", 0, K)), (ITEMSETS, BasketSearch("SVSM", 0, K_ITEMSETS))):
             found = [mean(rows[of]) for epsilon in EPSILONS
-                     if (of := (what, name, SetSearch(search.method, epsilon, search.k))) in rows]  # fmt: skip
+                     if (of := (what, name, BasketSearch(search.method, epsilon, search.k))) in rows]  # fmt: skip
             if any(more < less - SLACK for less, more in pairwise(found)):
                 texts = ", ".join(f"{each:.3f}" for each in found)
                 yield f"{what}, {name}: {search.method} finds {texts} by epsilon; more by a larger one"

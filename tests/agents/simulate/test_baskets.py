@@ -16,7 +16,7 @@ from murmurate.agents.replay.source import SourceError
 from murmurate.agents.simulate.baskets import Baskets, BasketShape, baskets_of, frequent, made_up_baskets
 from murmurate.agents.simulate.set_searches import (
     SET_METHODS,
-    SetSearch,
+    BasketSearch,
     _every_item,
     _shares,
     held_itemsets,
@@ -100,7 +100,7 @@ def test_drawn_reports_have_the_shares_and_the_variance_of_the_question(length: 
 def test_every_search_finds_all_where_there_is_hardly_noise() -> None:
     baskets = made_up_baskets(BasketShape(40_000, 60, 3.0, 1.2))
     for method, largest, least in (("SVIM", 1, 0.97), ("LDPMiner", 1, 0.6), ("SVSM", 2, 0.85)):
-        search = SetSearch(method, 6.0, 8)
+        search = BasketSearch(method, 6.0, 8)
         found = searched_sets(baskets, search, frequent(baskets, 8, largest), 1)
         assert found == searched_sets(baskets, search, frequent(baskets, 8, largest), 1)
         assert found.ncr >= least
@@ -111,4 +111,4 @@ def test_every_search_finds_all_where_there_is_hardly_noise() -> None:
 
 def test_svsm_without_a_pair_to_guess_ranks_items_alone() -> None:
     baskets = made_up_baskets(SMALL)
-    assert searched_sets(baskets, SetSearch("SVSM", 4.0, 4), frequent(baskets, 4), 1).ncr > 0.9
+    assert searched_sets(baskets, BasketSearch("SVSM", 4.0, 4), frequent(baskets, 4), 1).ncr > 0.9
