@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Final
 
@@ -149,17 +150,19 @@ def pairs_a_second() -> float:
 
 def beside_peers() -> Iterator[Row]:
     """Users a second, from their strings to what is found; TreeHist's fragments are half a string."""
-    from pure_ldp.frequency_oracles.local_hashing import LHClient, LHServer
-    from pure_ldp.heavy_hitters.prefix_extending import PEMClient, PEMServer
-    from pure_ldp.heavy_hitters.treehistogram import TreeHistClient, TreeHistServer
-
+    hashing, prefixes, fragments = (
+        import_module(f"pure_ldp.{name}")
+        for name in (
+            "frequency_oracles.local_hashing", "heavy_hitters.prefix_extending", "heavy_hitters.treehistogram",
+        )
+    )  # fmt: skip
     own, half = MeasuredSearch(SMALL, N, 4), EPSILON / 2
-    clients, servers = (kind(half, 1 << SMALL, use_olh=True) for kind in (LHClient, LHServer))
+    clients, servers = (kind(half, 1 << SMALL, use_olh=True) for kind in (hashing.LHClient, hashing.LHServer))
     peers: dict[str, tuple[Any, Any]] = {
-        "PEM": (PEMClient(EPSILON, 2, SMALL, 5), PEMServer(EPSILON, 2, SMALL, 5)),
+        "PEM": (prefixes.PEMClient(EPSILON, 2, SMALL, 5), prefixes.PEMServer(EPSILON, 2, SMALL, 5)),
         "TreeHist": (
-            TreeHistClient(EPSILON, SMALL // 2, SMALL, fo_client=clients),
-            TreeHistServer(EPSILON, SMALL, SMALL // 2, fo_server=servers),
+            fragments.TreeHistClient(EPSILON, SMALL // 2, SMALL, fo_client=clients),
+            fragments.TreeHistServer(EPSILON, SMALL, SMALL // 2, fo_server=servers),
         ),
     }
     ours = N / timed(lambda: own.find(own.count()))

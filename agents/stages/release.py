@@ -122,8 +122,16 @@ def _discovery(names: Sequence[str], found: FoundNames | None) -> Discovery | No
     if found is None:
         return None
     threshold = None if found.threshold is None else round(found.threshold, PLACES)
-    by_name = {"since": dict(zip(names, found.since, strict=True)), "seen": dict(zip(names, found.seen, strict=True))}
-    return Discovery(**found._replace(threshold=threshold)._asdict() | by_name)
+    since, seen = (dict(zip(names, periods, strict=True)) for periods in (found.since, found.seen))
+    return Discovery(
+        least=found.least,
+        threshold=threshold,
+        since=since,
+        seen=seen,
+        rose=found.rose,
+        fell=found.fell,
+        gone=found.gone,
+    )
 
 
 def _not_published(figures: NamedFigures) -> Literal["approximated", "unmeasured"]:

@@ -34,9 +34,11 @@ class PrefixLevel(Protocol):
     @property
     def bits(self) -> int:
         """The length of the prefixes."""
+        ...
 
     def estimate(self, rows: Rows) -> tuple[Floats, Floats]:
         """The share of users whose strings have each of these prefixes, unbiased, and the variance of each estimate."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +73,7 @@ def walk(
     """
     _check(layout, levels, k, least)
     kept, bits = np.zeros((1, layout.words), np.uint32), 0
+    asked, shares, variances = kept[:0], np.zeros(0), np.zeros(0)
     for level in levels:
         asked = extended(layout, kept, bits, level.bits)
         shares, variances = level.estimate(asked)

@@ -44,9 +44,11 @@ class SegmentReports(Protocol):
 
     def segment(self, of: int, values: Numbers) -> Floats:
         """The estimated share of each of these values of a segment."""
+        ...
 
     def pair(self, of: Pair, first: Numbers, second: Numbers) -> Floats:
         """The estimated share of each pair of a value of one segment and a value of a later one: float64[k, k']."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -107,12 +107,12 @@ def sum_table(table: NDArray[np.int64], seeds: Words, values: Integers, g: int) 
     sums = np.zeros(len(values), np.int64)
     first = np.arange(len(seeds), dtype=np.uint64) * np.uint64(_checked(g))
     width = np.int32 if len(table) and float(table.max()) * len(seeds) < 1 << 31 else np.int64
-    table = table.astype(width, copy=False)
+    entries: NDArray[np.int32 | np.int64] = table.astype(width, copy=False)
     for rows, columns, z, scratch in _blocks(seeds, values):
         index = _cells(z, g, scratch)
         index += first[rows]
         taken = scratch.reshape(-1).view(width)[: z.size].reshape(z.shape)
-        np.take(table, index.view(np.int64), out=taken, mode="clip")  # clip: without it `out` is copied
+        np.take(entries, index.view(np.int64), out=taken, mode="clip")  # clip: without it `out` is copied
         sums[columns] += taken.sum(axis=1, dtype=width)
     return sums
 

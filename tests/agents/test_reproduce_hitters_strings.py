@@ -130,6 +130,7 @@ def test_each_method_finds_what_hardly_any_noise_hides() -> None:
         assert found == searched(few, StringSearch(method, epsilon, 3), 2)
         assert found.squared_error is not None
         assert found.squared_error < (0.02 * n) ** 2
+    few = exponential(1, n=20_000, m=16, scale=0.7)
     one = searched(few, StringSearch("PEM", 8.0, 3, groups=1), 2)
     assert (one.f1, one.ncr, one.hits) == (1, 1, 3)
 
