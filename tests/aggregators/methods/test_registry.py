@@ -25,7 +25,8 @@ from tests.measured import sized
 
 KNOWN = (
     "ddrm, direct, efmrtt, future_rand, future_rand_printed, lb-dsat, lb-fast, lb-pegasus, lb-rescuedp, lba, lbd, "
-    "lbu, lp-dsat, lp-fast, lp-pegasus, lp-rescuedp, lpa, lpd, lpu, lsp, sao2"
+    "lbu, ldp_miner, lp-dsat, lp-fast, lp-pegasus, lp-rescuedp, lpa, lpd, lpu, lsp, pem, pem_rounds, sao2, svim, svsm, "
+    "tree_hist"
 )
 SETTING = Setting(sized(2), epsilon_micro=1_000_000, w=4, slots=2_000, first_t=1, seed=SEED)
 
