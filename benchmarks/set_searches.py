@@ -14,7 +14,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from murmurate.aggregators.measures.found_items import FoundItems
+from murmurate.aggregators.measures.found_items import Find, FoundItems
 from murmurate.aggregators.methods.method import Answer, Decision, FoundValues, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import method
@@ -35,7 +35,7 @@ def main() -> None:
     given.add_argument("--epsilon", type=float, default=2.0)
     given.add_argument("--periods", type=int, default=2)
     asked = given.parse_args()
-    find = "itemsets" if asked.method == "svsm" else "items"
+    find: Find = "itemsets" if asked.method == "svsm" else "items"
     measure = FoundItems(Items(asked.items, MOST), find=find)
     setting = Setting(measure, round(asked.epsilon * 1e6), 1, SLOTS, 1, bytes(32))
     search, rng = method(MethodOptions(asked.method), setting), np.random.default_rng(5)

@@ -21,7 +21,7 @@ from murmurate.aggregators.methods.finding import FindingMethod
 from murmurate.aggregators.methods.followed import Search
 from murmurate.aggregators.methods.method import Answer, Decision, Floats, Request, Setting
 from murmurate.aggregators.methods.options import MethodOptions
-from murmurate.aggregators.methods.set_phases import PARTS, MeasuredShares, Rows, SetPlan, SetSearch
+from murmurate.aggregators.methods.set_phases import PARTS, MeasuredShares, PhasedSearch, Rows, SetPlan
 from murmurate.randomizers import Question
 from murmurate.randomizers.state import Arrays
 from murmurate.randomizers.thresholds import MICRO
@@ -42,7 +42,7 @@ class SetMethod(FindingMethod):
         whole = sum(self.plan.parts.values())
         parts = [Fraction(part, whole) for part in self.plan.parts.values()]
         super().__init__(setting, would_use=self.plan.first, parts=parts)
-        self.search = SetSearch(self.plan, self.followed.values)
+        self.search = PhasedSearch(self.plan, self.followed.values)
 
     @classmethod
     def serves(cls, measure: Measure) -> bool:
@@ -56,7 +56,7 @@ class SetMethod(FindingMethod):
         return Fraction(min(parts), sum(parts))
 
     def _begin(self) -> Request | Decision:
-        self.search = SetSearch(self.plan, self.followed.values, self.search.sizes)
+        self.search = PhasedSearch(self.plan, self.followed.values, self.search.sizes)
         return super()._begin()
 
     def _question(self, phase: int) -> Question | None:
@@ -67,7 +67,7 @@ class SetMethod(FindingMethod):
 
     def _searched(self) -> Search | None:
         measured = self.search.measured
-        self.search = SetSearch(self.plan, self.followed.values[:0], self.search.sizes)
+        self.search = PhasedSearch(self.plan, self.followed.values[:0], self.search.sizes)
         return search_of(measured, self.measure.least) if measured else None
 
     # ---- state ----

@@ -50,7 +50,7 @@ from murmurate.randomizers.thresholds import Epsilon
 Rows = NDArray[np.uint32]
 
 
-class Phase(Enum):
+class SetPhase(Enum):
     """What a phase finds out."""
 
     ALL_SIZES = "all sizes"
@@ -67,16 +67,16 @@ class Phase(Enum):
     """How many users hold each of the guessed itemsets."""
 
 
-_ITEMS: Final = (Phase.CANDIDATES, Phase.SIZES, Phase.SHARES)
-PARTS: Final[Mapping[str, Mapping[Phase, int]]] = {
+_ITEMS: Final = (SetPhase.CANDIDATES, SetPhase.SIZES, SetPhase.SHARES)
+PARTS: Final[Mapping[str, Mapping[SetPhase, int]]] = {
     "svim": dict(zip(_ITEMS, ITEM_PARTS, strict=True)),
-    "svsm": dict(zip((*_ITEMS, Phase.SET_SIZES, Phase.SET_SHARES), ITEMSET_PARTS, strict=True)),
-    "ldp_miner": dict(zip((Phase.ALL_SIZES, Phase.CANDIDATES, Phase.SHARES), MINER_PARTS, strict=True)),
+    "svsm": dict(zip((*_ITEMS, SetPhase.SET_SIZES, SetPhase.SET_SHARES), ITEMSET_PARTS, strict=True)),
+    "ldp_miner": dict(zip((SetPhase.ALL_SIZES, SetPhase.CANDIDATES, SetPhase.SHARES), MINER_PARTS, strict=True)),
 }
 """The phases of each method in their order, with their parts of the users."""
 BY_CHANCE: Final = 0.02
 """How many candidates that nobody holds are expected above the bar of a phase: one in fifty periods."""
-NO_SIZES: Final[Mapping[Phase, HeldSizes]] = MappingProxyType({})
+NO_SIZES: Final[Mapping[SetPhase, HeldSizes]] = MappingProxyType({})
 """What is known of sizes before the first period."""
 
 
@@ -94,27 +94,27 @@ class SetPlan:
     """The largest number of items in a name."""
 
     @cached_property
-    def parts(self) -> dict[Phase, int]:
+    def parts(self) -> dict[SetPhase, int]:
         """The phases that say anything, in their order, with their parts of the users."""
         _, d, most, _ = self.layout
         found = dict(PARTS[self.method])
         if not needs_candidates(d, self.k):
-            for useless in (Phase.CANDIDATES, Phase.ALL_SIZES):
+            for useless in (SetPhase.CANDIDATES, SetPhase.ALL_SIZES):
                 found.pop(useless, None)
         if min(most, d) == 1:
-            found.pop(Phase.SIZES, None)
-            found.pop(Phase.ALL_SIZES, None)
+            found.pop(SetPhase.SIZES, None)
+            found.pop(SetPhase.ALL_SIZES, None)
         return found
 
     @property
-    def phases(self) -> tuple[Phase, ...]:
+    def phases(self) -> tuple[SetPhase, ...]:
         """The phases in their order."""
         return tuple(self.parts)
 
     @property
     def first(self) -> Question:
         """The question of the first phase."""
-        found = SetSearch(self, np.zeros((0, self.largest), np.uint32)).question(0)
+        found = PhasedSearch(self, np.zeros((0, self.largest), np.uint32)).question(0)
         assert found is not None  # noqa: S101 - all are asked what begins
         return found
 
@@ -132,16 +132,16 @@ class MeasuredShares:
         return threshold(self.variances, None, BY_CHANCE)
 
 
-class SetSearch:
+class PhasedSearch:
     """One period's search: what is known after the phases so far."""
 
-    def __init__(self, plan: SetPlan, followed: Rows, sizes: Mapping[Phase, HeldSizes] = NO_SIZES) -> None:
+    def __init__(self, plan: SetPlan, followed: Rows, sizes: Mapping[SetPhase, HeldSizes] = NO_SIZES) -> None:
         """followed: rows of items that were found in earlier periods, and are measured again. sizes: what earlier
         periods said of sizes.
         """
         self.plan, self.followed, self.sizes = plan, followed, dict(sizes)
         _, d, self._most, _ = plan.layout
-        self.items = np.zeros(0, np.int64) if Phase.CANDIDATES in plan.parts else np.arange(d)
+        self.items = np.zeros(0, np.int64) if SetPhase.CANDIDATES in plan.parts else np.arange(d)
         """The candidates among items, rising."""
         self.itemsets: list[tuple[int, ...]] = []
         """The candidates among sets of items, in the order of their questions."""
@@ -155,26 +155,26 @@ class SetSearch:
     def question(self, number: int) -> Question | None:
         """The question of a phase; None where what it needs is not known, or it has nothing to ask."""
         phase = self.plan.phases[number]
-        if number > self.heard or (phase in (Phase.SET_SIZES, Phase.SET_SHARES) and not self.itemsets):
+        if number > self.heard or (phase in (SetPhase.SET_SIZES, SetPhase.SET_SHARES) and not self.itemsets):
             return None
         return self._question(phase)
 
-    def _question(self, phase: Phase) -> Question:
+    def _question(self, phase: SetPhase) -> Question:
         layout, epsilon, k = self.plan.layout, self.plan.epsilon, self.plan.k
         items: list[int] | None = None if len(self.items) == layout[1] else self.items.tolist()
         match phase:
-            case Phase.ALL_SIZES:
+            case SetPhase.ALL_SIZES:
                 return sizes_question(layout, None, epsilon)
-            case Phase.CANDIDATES:
+            case SetPhase.CANDIDATES:
                 return candidates_question(layout, self.padding.length, 2 * k, epsilon)
-            case Phase.SIZES:
+            case SetPhase.SIZES:
                 return sizes_question(layout, items, epsilon)
-            case Phase.SHARES:
+            case SetPhase.SHARES:
                 miner = self.plan.method == "ldp_miner"
                 return shares_question(layout, 2 * k if miner else self.padding.length, items, epsilon, hashed=miner)
-            case Phase.SET_SIZES:
+            case SetPhase.SET_SIZES:
                 return sizes_question(layout, self.itemsets, epsilon)
-            case Phase.SET_SHARES:
+            case SetPhase.SET_SHARES:
                 return shares_question(layout, self.padding.length, self.itemsets, epsilon)
 
     def take(self, number: int, question: Question, answer: Answer, users: float | None) -> None:
@@ -184,23 +184,23 @@ class SetSearch:
         self.heard = number + 1
         phase = self.plan.phases[number]
         match phase:
-            case Phase.CANDIDATES:
+            case SetPhase.CANDIDATES:
                 known = self.followed[(self.followed != FILLER).sum(axis=1) == 1, 0].astype(np.int64)
                 best = best_items(question, answer, 2 * self.plan.k)
                 new = best[~np.isin(best, known)]
                 self.items = np.sort(np.concatenate((known, new))[: 2 * self.plan.k])
                 self.padding = Padding()
-            case Phase.ALL_SIZES | Phase.SIZES | Phase.SET_SIZES:
+            case SetPhase.ALL_SIZES | SetPhase.SIZES | SetPhase.SET_SIZES:
                 self._size(phase, question, answer)
-            case Phase.SHARES:
+            case SetPhase.SHARES:
                 rows = self._rows([(item,) for item in self.items.tolist()])
                 self.measured.append(self._shares(rows, question, answer, users))
                 self.itemsets = self._guessed(self.measured[0]) if self.plan.largest > 1 else []
                 self.padding = Padding()
-            case Phase.SET_SHARES:
+            case SetPhase.SET_SHARES:
                 self.measured.append(self._shares(self._rows(self.itemsets), question, answer, users))
 
-    def _size(self, phase: Phase, question: Question, answer: Answer) -> None:
+    def _size(self, phase: SetPhase, question: Question, answer: Answer) -> None:
         """Take what users said of the number of candidates that they hold, and choose what sets are padded to."""
         assert isinstance(question, Viewed)  # noqa: S101 - what set_questions.py asks
         assert isinstance(question.view, Size)  # noqa: S101
@@ -263,7 +263,7 @@ class SetSearch:
         """Take over `facts` and `arrays`."""
         self.heard, self.padding = facts["heard"], Padding(*facts["padding"])
         self.itemsets = [tuple(one) for one in facts["itemsets"]]
-        self.sizes = {Phase(name): HeldSizes(arrays[name].copy(), *known) for name, known in facts["sizes"].items()}
+        self.sizes = {SetPhase(name): HeldSizes(arrays[name].copy(), *known) for name, known in facts["sizes"].items()}
         self.followed, self.items = arrays["followed"].copy(), arrays["items"].copy()
         self.measured = []
         while f"rows {len(self.measured)}" in arrays:

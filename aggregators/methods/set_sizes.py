@@ -63,7 +63,7 @@ class HeldSizes:
         """The length for a question about so many candidates, of which a user holds `largest` at most, by this epsilon
         and about so many reports.
         """
-        sizes = np.arange(min(largest, MAX_LENGTH) + 1)
+        sizes = np.arange(min(largest, MAX_LENGTH) + 1.0)
         shares = np.pad(self.shares, (0, max(0, len(sizes) - len(self.shares))))[: len(sizes)]
         held = max(LEAST_SHARE, float((sizes * shares).sum()))
         item = held**2 / candidates

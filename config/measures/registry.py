@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BeforeValidator, Discriminator, GetCoreSchemaHandler, Tag
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
 from murmurate.aggregators.measures.registry import KINDS
@@ -41,7 +42,8 @@ FOUND: Final = "found"
 def register(table: Registered) -> Registered:
     """Add a kind of measure, by the class of its table."""
     name, kind = table.measured.name, table.measured
-    finds = "find" in table.model_fields and table.model_fields["find"].is_required()
+    keys: Mapping[str, FieldInfo] = getattr(table, "model_fields")  # noqa: B009 - of the class, as pydantic has them
+    finds = "find" in keys and keys["find"].is_required()
     second = CENTRAL if issubclass(table, CentralStream) else FOUND if finds else ""
     TABLES[f"{name}.{second}" if second else name] = table
     KINDS[name] = KINDS.get(name, kind) if second else kind

@@ -11,7 +11,7 @@ from murmurate.aggregators.filters.following import Following
 from murmurate.aggregators.methods.absorption import LPA
 from murmurate.aggregators.methods.method import Request, Setting
 from murmurate.aggregators.methods.options import OF_ONE, MethodOptions
-from murmurate.aggregators.methods.registry import HORIZON_METHODS, METHODS
+from murmurate.aggregators.methods.registry import HORIZON_METHODS, METHODS, names
 from murmurate.aggregators.methods.registry import method as made
 from murmurate.aggregators.methods.uniform import LPU
 from murmurate.config.enough import smallest_round
@@ -23,11 +23,7 @@ from murmurate.randomizers import ParameterError
 from tests.aggregators.methods.driving import SEED, method
 from tests.measured import sized
 
-KNOWN = (
-    "ddrm, direct, efmrtt, future_rand, future_rand_printed, lb-dsat, lb-fast, lb-pegasus, lb-rescuedp, lba, lbd, "
-    "lbu, ldp_miner, lp-dsat, lp-fast, lp-pegasus, lp-rescuedp, lpa, lpd, lpu, lsp, pem, pem_rounds, sao2, svim, svsm, "
-    "tree_hist"
-)
+KNOWN = ", ".join(sorted(names()))
 SETTING = Setting(sized(2), epsilon_micro=1_000_000, w=4, slots=2_000, first_t=1, seed=SEED)
 
 

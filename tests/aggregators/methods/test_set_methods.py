@@ -12,7 +12,7 @@ from murmurate.aggregators.measures.found_items import FoundItems
 from murmurate.aggregators.measures.items import ItemShares
 from murmurate.aggregators.methods.last_estimate import packed, unpacked
 from murmurate.aggregators.methods.method import FoundValues, Setting
-from murmurate.aggregators.methods.set_phases import PARTS, Phase, SetPlan, SetSearch
+from murmurate.aggregators.methods.set_phases import PARTS, PhasedSearch, SetPhase, SetPlan
 from murmurate.aggregators.methods.set_questions import candidates_question, prefix_lengths, shares_question
 from murmurate.randomizers import ParameterError, Viewed
 from murmurate.randomizers.layouts import layout
@@ -55,12 +55,7 @@ def test_ldp_miner_asks_first_how_many_items_users_hold_and_finds_less() -> None
     one = search("ldp_miner", epsilon=6.0)
     (decision,) = one.periods(1)
     assert phases(one, 1) == ["size", "padded", "padded"]
-    lengths = [
-        r.question.view.length
-        for _, r in one.asked
-        if isinstance(r.question, Viewed) and "length" in vars(r.question.view)
-    ]
-    assert lengths[1] == 16
+    assert one.asked[2][1].question.spec()["view"]["length"] == 16
     assert set(names(one, decision)) <= {"0", "1", "2", "3"}
 
 
@@ -76,10 +71,11 @@ def test_no_slot_answers_two_phases_in_any_w_periods_and_who_is_asked_depends_on
             assert (t - last[request.asked] >= w).all()
             last[request.asked] = t
     asked = {(t, k): request.asked for k, (t, request) in enumerate(one.asked) if name != "svsm"}
-    assert all(np.array_equal(asked[t, k], r.asked) for k, (t, r) in enumerate(other.asked) if (t, k) in asked)
+    again = {(t, k): request.asked for k, (t, request) in enumerate(other.asked)}
+    assert all((mask == again[key]).all() for key, mask in asked.items() if mask is not None)
 
 
-@drawn(6, long=200, seed=st.integers(0, 2**32), name=st.sampled_from(sorted(METHODS)))
+@drawn(4, long=200, seed=st.integers(0, 2**32), name=st.sampled_from(sorted(METHODS)))
 def test_candidates_come_from_reports_alone(seed: int, name: str) -> None:
     def elsewhere(t: int, phase: int, mine: NDArray[np.bool_]) -> Rows:
         rng = np.random.default_rng([seed, t, phase])
@@ -136,9 +132,9 @@ def test_a_period_in_which_nothing_is_found_says_up_to_where_chance_reaches(name
 
 def test_of_few_items_all_are_candidates_and_of_sets_of_one_nobody_is_asked_for_the_size() -> None:
     few = SetPlan("svim", ("items", 30, 4, 1), 1, 10, 1)
-    assert list(few.parts) == [Phase.SIZES, Phase.SHARES]
+    assert list(few.parts) == [SetPhase.SIZES, SetPhase.SHARES]
     one = SetPlan("svim", ("items", 1000, 1, 1), 1, 10, 1)
-    assert list(one.parts) == [Phase.CANDIDATES, Phase.SHARES]
+    assert list(one.parts) == [SetPhase.CANDIDATES, SetPhase.SHARES]
     question = few.first
     assert isinstance(question, Viewed)
     assert question.view.held.parameters() == {}  # type: ignore[attr-defined]
@@ -162,7 +158,7 @@ def test_more_itemsets_than_a_round_can_name_are_left_out() -> None:
     from murmurate.aggregators.methods.set_phases import MeasuredShares
 
     plan = SetPlan("svsm", ("items", (1 << 31) - 1, 16, 1), 1, 512, 8)
-    made = SetSearch(plan, np.zeros((0, 8), np.uint32))
+    made = PhasedSearch(plan, np.zeros((0, 8), np.uint32))
     made.items = (1 << 31) - 2 - np.arange(1024)[::-1]
     shares = np.full(1024, 0.9)
     listed = made._guessed(MeasuredShares(made._rows([(int(item),) for item in made.items]), shares, shares))
