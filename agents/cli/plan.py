@@ -99,13 +99,13 @@ def command(
         click.echo(str(error), err=True)
         sys.exit(MISTAKES)
     of = _streams(plan, stream)
-    local = any(isinstance(one, StreamPlan) and not one.measure.finds for one in of)
+    local = any(isinstance(one, StreamPlan) and not one.measure.is_searched for one in of)
     users = _checked(users or plan.users, drift, presence, like, within) if local else 0
     documents = list[dict[str, Any]]()
     document: dict[str, Any]
     for one in of:
-        if one.measure.finds:
-            document, text = {"stream": one.name, "prospects": [], "recommended": None}, [_searched(one)]
+        if one.measure.is_searched:
+            document, text = {"stream": one.name, "prospects": [], "recommended": None}, _searched(one)
         elif isinstance(one, CentralPlan):
             document, text = planned_central(plan, one, like)
         else:
@@ -212,9 +212,9 @@ def _streams(plan: Plan, name: str | None) -> tuple[AnyStreamPlan, ...]:
     return (plan.any_stream(name),)
 
 
-def _searched(stream: AnyStreamPlan) -> str:
+def _searched(stream: AnyStreamPlan) -> list[str]:
     """What is said of a stream whose values are searched for."""
-    return f"{stream.name}: {stream.measure.brief}: what a search finds, and how exactly, is not predicted"
+    return _wrapped(f"{stream.name}: {stream.measure.brief}: what a search finds is not predicted", "")
 
 
 def _assumed(

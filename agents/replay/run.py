@@ -268,7 +268,7 @@ class Replay:
             names = measure.true_names
             if measure.lists_largest and period is not None:
                 period = self._true[release["stream"], release["t"]] = of_release(period, release, names)
-            if measure.finds and period is not None:
+            if measure.is_searched and period is not None:
                 period = self._true[release["stream"], release["t"]] = of_found(period, release, measure)
             truth = None if period is None else period.record(names)["truth"]
             if period is not None and (period.stream, period.t) not in self._told_of:

@@ -219,7 +219,7 @@ def _score(plan: AnyStreamPlan, releases: list[Release], true: Mapping[tuple[str
     decisions = Counter(release["decision"] for release in releases)
     measure, published = plan.measure, decisions["published"]
     names = measure.scored or measure.true_names
-    searches = isinstance(plan, StreamPlan) and plan.measure.finds  # a central stream finds its threshold alone
+    searches = measure.is_searched
     if searches:
         raw, best, error, held = found_figures(pairs)
     elif measure.lists_largest:

@@ -240,7 +240,7 @@ class _Rows(_Stream):
         rows, time = self._row[members], self.time[members]
         stands = time != _LONG_AGO if carry is None else time >= start - carry
         rows[~stands] = domain.initial if carry is None else domain.nothing
-        if self.plan.measure.finds:
+        if self.plan.measure.is_searched:
             different, counts = np.unique(rows, axis=0, return_counts=True)
             return TruePeriod(self.plan.name, t, len(rows), counts.astype(np.float64), rows=different)
         return TruePeriod(self.plan.name, t, len(rows), self.figures(rows))

@@ -40,7 +40,7 @@ class FewOfMany(PlannedMeasure):
         return name in self.monitored
 
     @property
-    def finds(self) -> bool:
+    def is_searched(self) -> bool:
         """Whether a method searches for names, of which any value of the domain may be one."""
         return False
 

@@ -83,7 +83,7 @@ class FoundMeasure(Measure):
         return self.serving
 
     @property
-    def finds(self) -> bool:
+    def is_searched(self) -> bool:
         """Names are found, whatever they are."""
         return True
 

@@ -61,7 +61,7 @@ class StringsStream(RowStream):
     """With `find`: the number of groups of users, of which each tells longer prefixes than the one before. Left out:
     the fewest with which a release takes at most 32 768 questions.
     """
-    mechanism: Annotated[str, OneOf(AUTO, OLHCounts.name, oracles)] = AUTO
+    mechanism: Annotated[str, OneOf(AUTO, oracles, OLHCounts.name)] = AUTO
     """"auto": the one with the smallest exact variance; with `find` olh_counts, the only one that can be asked about
     any string later.
     """
