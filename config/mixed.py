@@ -27,6 +27,7 @@ from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import kind_of
 from murmurate.aggregators.summed_names import name_of
 from murmurate.config.errors import ConfigError, Mistake
+from murmurate.config.mixed_searches import SERVED, search_at_target
 from murmurate.config.plan import MixedPlan, Plan, StreamPlan
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.thresholds import MICRO
@@ -53,19 +54,23 @@ def mixed(made: Plan, stream: StreamPlan) -> MixedPlan | None:
     target = MixedTarget(part, delta, made.assumed_corrupt)
     if stream.unprotected:
         return _added_up(stream, target, made.min_batch, rounds)
+    searched = None
     try:
-        chosen = _chosen(
-            stream.measure, stream.mechanism, stream.prefer, target, made.min_batch, limit // rounds, rounds, made.fakes
-        )
+        if stream.method.name in SERVED:
+            searched, rounds, chosen = search_at_target(stream, target, made.min_batch, limit)
+        else:
+            chosen = _chosen(
+                stream.measure, stream.mechanism, stream.prefer, target, made.min_batch, limit // rounds, rounds,
+                made.fakes,
+            )  # fmt: skip
     except AccountingError as error:
         raise ConfigError([Mistake(KEY, f"{part:g}", f"another target: {error}")]) from None
     if chosen.claim.bound == "local" or chosen.gain <= 1:
         raise ConfigError(
             [Mistake(KEY, f"{part:g} with min_batch = {made.min_batch}", _enough(chosen, target, rounds))]
         )
-    return MixedPlan(
-        part, chosen.epsilon_micro * rounds, chosen.name, chosen.question.digest.hex(), chosen.claim, chosen.gain
-    )
+    asked = chosen.question.claimed_as().digest.hex()
+    return MixedPlan(part, chosen.epsilon_micro * rounds, chosen.name, asked, chosen.claim, chosen.gain, searched)
 
 
 def _added_up(stream: StreamPlan, target: MixedTarget, smallest: int, rounds: int) -> MixedPlan:

@@ -77,11 +77,13 @@ class MixedPlan:
     mechanism: str
     """The chosen mechanism's name, with the number of cells where it is not local hashing's usual one."""
     question: str
-    """The digest of the one question that devices answer, 64 hexadecimal digits."""
+    """The digest of the one question that devices answer (`claimed_as`), 64 hexadecimal digits."""
     claim: MixedClaim
     """What the smallest batch that is released is claimed to have in a window."""
     gain: float
     """How many times smaller the variance is than where reports keep the target by themselves."""
+    method: str | None = None
+    """The method that a search has under the target; None for what does not search."""
 
 
 @dataclass(frozen=True)
