@@ -82,8 +82,6 @@ class MixedPlan:
     """What the smallest batch that is released is claimed to have in a window."""
     gain: float
     """How many times smaller the variance is than where reports keep the target by themselves."""
-    method: str | None = None
-    """The method that a search has under the target; None for what does not search."""
 
 
 @dataclass(frozen=True)

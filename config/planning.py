@@ -211,11 +211,8 @@ def _at_target(made: Plan, stream: StreamPlan) -> StreamPlan:
     found = mixed(made, stream)
     if found is None:
         return stream
-    said = {"schema": "murmurate/mixed/1", "stream": stream.config, "question": found.question}
-    if found.method is not None:
-        stream = replace(stream, method=replace(stream.method, name=found.method))
-        said["method"] = found.method
-    return replace(stream, mixed=found, config=digest_of(said))
+    digest = digest_of({"schema": "murmurate/mixed/1", "stream": stream.config, "question": found.question})
+    return replace(stream, mixed=found, config=digest)
 
 
 def _post(deployment: Deployment, made: Plan, stream: StreamPlan) -> Shaping:

@@ -222,8 +222,9 @@ class Deployment(ConfigTable):
         if self.privacy.fakes and stream.method.searches:
             yield Mistake(f"{key}.method", stream.method.name, "with privacy.fakes, one that searches for nothing")
         elif self.privacy.mixed is not None and stream.method.searches and stream.method.name not in SERVED:
-            able = SERVED[0] if SERVED[0] in searching(stream.statistic()) else "one that searches for nothing"
-            yield Mistake(f"{key}.method", stream.method.name, f"with privacy.mixed, {able}")
+            able = ", ".join(one for one in searching(stream.statistic()) if one in SERVED)
+            allowed = f"with privacy.mixed, {able or 'one that searches for nothing'}"
+            yield Mistake(f"{key}.method", stream.method.name, allowed)
         if stream.method.of_horizons and stream.mechanism != AUTO:
             yield Mistake(f"{key}.mechanism", repr(stream.mechanism), f"auto, with method = {stream.method.name}")
         if self.privacy.mixed is not None and stream.method_options().finds_clip:

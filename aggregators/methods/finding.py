@@ -34,6 +34,7 @@ from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.slots import Pool
 from murmurate.randomizers import ParameterError, Question
 from murmurate.randomizers.state import Arrays
+from murmurate.randomizers.terms import Division
 
 WHOLE = (Fraction(1),)
 """One phase, which all slots of the period answer."""
@@ -42,7 +43,7 @@ WHOLE = (Fraction(1),)
 class FindingMethod(MethodBase):
     """One stream's search. A subclass says what each phase asks, takes its answers, and searches them."""
 
-    division = "population"
+    division: ClassVar[Division] = "population"
     averages = True
     searches: ClassVar[type[FoundMeasure]]
     """The kind of measure whose values it finds."""

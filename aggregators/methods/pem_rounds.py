@@ -100,7 +100,7 @@ class PEMRounds(FindingMethod):
         view = Extensions(self.strings.layout, names, self._before, self.bits[self.at])
         return Viewed(view, OLH(d=view.d, epsilon=self._epsilon, pool=0, g=self._cells))
 
-    def _question(self, phase: int) -> Question:
+    def _question(self, phase: int) -> Question | None:
         return self._of(self._parents)
 
     def _heard(self, phase: int, question: Question, answer: Answer) -> None:

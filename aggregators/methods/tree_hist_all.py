@@ -6,7 +6,7 @@ or not; a period in which another one would be too many asks nothing.  So what a
 so many rounds of one price, whose candidates come from earlier answers, and whose reports tell as much whatever these
 are.  Where answers are mixed, rounds compose to about the square root of their number, and each has all users to hide
 among: less error than a part of the users a round.
-Source: Wang 2021, section 9.6.3.  Not here: the search (pem_rounds.py), the price of a round (config/mixed_searches.py).
+Source: Wang 2021, section 9.6.3.  Not here: the search (pem_rounds.py), the price of a round (config/mixed.py).
 """
 
 from __future__ import annotations
