@@ -21,9 +21,9 @@ from murmurate.config.plan import Plan
 from murmurate.config.planning import plan, resolve
 from murmurate.topics.codec import decode_record
 from murmurate.topics.messages import Round
-from tests.agents.world import FIRST, KEYS, SECOND, Crashes, Event, Shuffled, arrivals, played
+from tests.agents.world import FIRST, KEYS, SECOND, TOPIC, Crashes, Event, Shuffled, arrivals, played
 
-USERS, PERIODS, W, BATCH = 240, 8, 3, 40
+USERS, PERIODS, W, BATCH = 400, 6, 3, 100
 BOTH = ("tree_hist", "tree_hist_all")
 
 
@@ -48,9 +48,8 @@ def events() -> Iterator[Event]:
 
 
 def run(method: str, **changes: object) -> Runtime:
-    (stream,) = made(method).streams
     of = sorted(events(), key=lambda one: (one.arrives, one.user))
-    records = arrivals(of, until=(FIRST + 10) * SECOND, every=500, topic=stream.topic)
+    records = arrivals(of, until=(FIRST + 8) * SECOND, every=500)
     return played(made(method), records, step=100, **changes)  # type: ignore[arg-type]
 
 
@@ -86,8 +85,7 @@ def test_the_audit_has_nothing_to_say(method: str) -> None:
         log = Log(topic, partition)
         return [runtime.logs.read(log, offset).value for offset in range(runtime.logs.end(log))]
 
-    (stream,) = made(method).streams
-    found = audit(made(method), KEYS.edge.devices, read, {stream.topic: 2})
+    found = audit(made(method), KEYS.edge.devices, read, {TOPIC: 2})
     assert found.holds, found.where
     assert found.reports > 0
 
