@@ -40,13 +40,18 @@ FOUND: Final = "found"
 
 def register(table: Registered) -> Registered:
     """Add a kind of measure, by the class of its table."""
-    declared: type[DeclaredStream] = table
-    name, kind, keys = declared.measured.name, declared.measured, declared.model_fields
-    finds = "find" in keys and keys["find"].is_required()
-    second = CENTRAL if issubclass(declared, CentralStream) else FOUND if finds else ""
-    TABLES[f"{name}.{second}" if second else name] = declared
+    name, kind, second = table.measured.name, table.measured, _second(table)
+    TABLES[f"{name}.{second}" if second else name] = table
     KINDS[name] = KINDS.get(name, kind) if second else kind
     return table
+
+
+def _second(table: type[DeclaredStream]) -> str:
+    """The word behind the measure's name in the key of a table, where the measure has several."""
+    if issubclass(table, CentralStream):
+        return CENTRAL
+    found = table.model_fields.get("find")
+    return FOUND if found is not None and found.is_required() else ""
 
 
 for _table in (
