@@ -30,17 +30,17 @@ DIGIT: Final = 4
 MOST_STEP: Final = 16
 MOST_CELLS: Final = 1 << 22
 """The most extensions by one step, grown or open, of all that has grown."""
-_DIGITS: Final = re.compile(r"[0-9a-f]+\Z")
+_DIGITS: Final = re.compile(r"[0-9a-f]*\Z")
 
 
 class TrieLeaf(View):
     """The view of the open prefix that begins a string.
 
-    `grown` are prefixes as lower-case hexadecimal digits, `step` bits or a multiple of them long, each behind one that
-    has grown too; the empty one has always grown and is not named.  Nodes are the empty prefix and `grown`, the shorter
-    first, then by their digits.  The extensions of the nodes by `step` bits (at the end of the string by fewer) that
-    have not grown themselves are counted, node by node and in the order of their bits, from 0: a string has the code of
-    the one that begins it.  The last code stands for *none*.
+    `grown` are prefixes as lower-case hexadecimal digits, a multiple of `step` bits long: the empty one, and others
+    behind one that has grown too.  They are ordered, the shorter first, then by their digits.  Their extensions by
+    `step` bits (at the end of the string by fewer) that have not grown themselves are counted, one prefix after the
+    other and in the order of their bits, from 0: a string has the code of the one that begins it.  The last code stands
+    for *none*.
     """
 
     name = "trie_leaf"
@@ -51,7 +51,7 @@ class TrieLeaf(View):
         if step % DIGIT:
             raise ParameterError(f"{self.name}: step: found {step}; allowed: a multiple of {DIGIT}")
         self.grown = self._checked(grown)
-        """The prefixes that have grown, besides the empty one, in their order."""
+        """The prefixes that have grown, in their order."""
         self._next = self._table()
         """For each node and its next bits the code of the open prefix, or -1 - the next node: int64[nodes, 2^step]."""
         self.leaves = int(self._next.max()) + 1
@@ -65,16 +65,17 @@ class TrieLeaf(View):
 
     def _checked(self, found: object) -> tuple[str, ...]:
         """The prefixes that have grown in their order, if each continues another one, once, and all fit a round."""
-        if not isinstance(found, (list, tuple)) or not all(isinstance(one, str) for one in found):
-            raise ParameterError(f"{self.name}: grown: found {shown(found)}; allowed: hexadecimal digits, any number")
-        lengths, known = [bits // DIGIT for bits in self._depths[1:]], {"", *found}
+        if not isinstance(found, (list, tuple)) or not all(isinstance(one, str) for one in found) or "" not in found:
+            allowed = "the empty prefix and others, in hexadecimal digits"
+            raise ParameterError(f"{self.name}: grown: found {shown(found)}; allowed: {allowed}")
+        lengths, known = [bits // DIGIT for bits in self._depths], set(found)
         for one in found:
             if len(one) not in lengths or not _DIGITS.match(one) or one[: -self.step // DIGIT] not in known:
                 raise ParameterError(
                     f"{self.name}: grown: found {shown(one)}; allowed: lower-case hexadecimal digits of {self.step} "
                     "bits or a multiple, less than a string, behind others that have grown"
                 )
-        if len(known) <= len(found):
+        if len(known) < len(found):
             raise ParameterError(f"{self.name}: grown: found one twice; allowed: each once")
         if len(orjson.dumps(found)) > MOST_BYTES or len(known) << self.step > MOST_CELLS:
             allowed = f"{MOST_BYTES} bytes, and {MOST_CELLS} extensions"
@@ -85,7 +86,7 @@ class TrieLeaf(View):
         """1. The next nodes. 2. What is open. 3. Bits that no string has, behind the last whole step, lead nowhere: of
         a shorter last step only the first 2^bits are there.
         """
-        places = {digits: place for place, digits in enumerate(("", *self.grown))}
+        places = {digits: place for place, digits in enumerate(self.grown)}
         table, size = np.zeros((len(places), 1 << self.step), np.int64), self.step // DIGIT
         for digits, place in list(places.items())[1:]:
             table[places[digits[:-size]], int(digits[-size:], 16)] = -1 - place

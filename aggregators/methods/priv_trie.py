@@ -127,7 +127,7 @@ class PrivTrie(FindingMethod):
     def _arrays(self) -> Arrays:
         trie: Arrays = {}
         for bits, known in self.trie.open.items():
-            named = {"rows": known.rows, "told": known.told, "reports": known.reports}
+            named: Arrays = {"rows": known.rows, "told": known.told, "reports": known.reports}
             trie |= {f"trie {bits} {name}": array for name, array in named.items()}
         return {**super()._arrays(), **trie}
 
@@ -196,8 +196,8 @@ def open_for(layout: BitsLayout, values: Words, room: int) -> Mapping[int, OpenP
 
 
 def grown_names(trie: GrowingTrie) -> tuple[str, ...]:
-    """What has grown, besides the empty prefix, as a round names it."""
-    layout, names = trie.layout, list[str]()
+    """What has grown, as a round names it."""
+    layout, names = trie.layout, [""]
     for bits in range(CHARACTER, layout.m, CHARACTER):
         longer = [prefixes.rows for length, prefixes in trie.open.items() if length > bits]
         if longer:

@@ -42,7 +42,14 @@ from tests.audit.registry import ROUND
 ROW, BITS = (2, 2, 2), 4
 NAMED = [([""], 0, 2), (["0", "1"], 1, 3), (["1", "2"], 2, 4), (["3"], 3, 4), (["5", "0", "7"], 3, 4)]
 """Parents of strings of four bits, with their bits and those of their extensions."""
-GROWN = [(BITS, []), (2, []), (5, []), (5, ["8", "0"]), (6, ["3", "f", "a"]), (7, list("0123456789abcdef"))]
+GROWN = [
+    (BITS, [""]),
+    (2, [""]),
+    (5, [""]),
+    (5, ["8", "", "0"]),
+    (6, ["", "3", "f", "a"]),
+    (7, ["", *"0123456789abcdef"]),
+]
 """Lengths of strings in bits, and what has grown by four."""
 
 
@@ -119,7 +126,7 @@ def searched(epsilon: Fraction | float) -> Iterator[Question]:
         yield Viewed(named, OUE(d=named.d, epsilon=epsilon))
         yield Viewed(named, OLH(d=named.d, epsilon=epsilon, pool=2))
         yield Branches([(1, question) for question in counted])
-        leaf = TrieLeaf(("bits", 6, none), ["0", "9"], 4)
+        leaf = TrieLeaf(("bits", 6, none), ["", "0", "9"], 4)
         yield Viewed(leaf, OLHCounts(d=leaf.d, epsilon=epsilon, pool=2))
         yield Viewed(leaf, GRR(d=leaf.d, epsilon=epsilon))
         items = [SampledPrefix(("items", 4, 3, none), 2, bits) for bits in (1, 2)]

@@ -169,7 +169,7 @@ def leaves() -> Iterator[dict[str, object]]:
         code = (
             len(opened) if i % 8 == 7 else next(c for c, (end, one) in enumerate(opened) if number >> (m - end) == one)
         )
-        view = {"name": "trie_leaf", "layout": ["bits", m, 1], "grown": ordered[1:], "step": step}
+        view = {"name": "trie_leaf", "layout": ["bits", m, 1], "grown": ordered, "step": step}
         secret, round, user = said(label)
         d, epsilon = len(opened) + 1, EPSILONS[4 + i % 12]
         if i % 2:

@@ -30,7 +30,7 @@ KEY = Key(bytes(range(32)), deployment="trie views")
 def test_every_string_has_the_code_of_the_one_open_prefix_that_begins_it(
     m: int, grown: list[str], step: int, leaves: int
 ) -> None:
-    of = TrieLeaf(("bits", m, 1), grown[::-1], step)
+    of = TrieLeaf(("bits", m, 1), [*grown[::-1], ""], step)
     assert (of.leaves, of.d) == (leaves, leaves + 1)
     assert view(orjson.loads(orjson.dumps(of.spec()))).spec() == of.spec()
     rng, count = np.random.default_rng(1), m // 32 + 1
@@ -57,7 +57,7 @@ def test_every_string_has_the_code_of_the_one_open_prefix_that_begins_it(
 
 
 def test_counts_of_leaves_tell_who_begins_with_them() -> None:
-    n, of = 20_000, TrieLeaf(("bits", 16, 1), ["68"], 8)
+    n, of = 20_000, TrieLeaf(("bits", 16, 1), ["", "68"], 8)
     rows = np.full((n, 1), 0x6869 << 15, np.uint32)
     rows[n // 2 :] = 0x7900 << 15
     rows[n * 3 // 4 :] = NONE
@@ -72,12 +72,12 @@ def test_counts_of_leaves_tell_who_begins_with_them() -> None:
 @every(
     ("grown", "says"),
     [
-        ("68", "hexadecimal digits, any number"),
-        ([8], "hexadecimal digits, any number"),
+        ("68", "the empty prefix and others, in hexadecimal digits"),
+        ([8], "the empty prefix and others, in hexadecimal digits"),
         (["6"], "lower-case"),
         (["6A"], "lower-case"),
         (["6\n"], "lower-case"),
-        ([""], "lower-case"),
+        ([""], "each once"),
         (["6869"], "lower-case"),
         (["686970"], "behind others that have grown"),
         (["68697071"], "less than a string"),
@@ -86,17 +86,19 @@ def test_counts_of_leaves_tell_who_begins_with_them() -> None:
 )
 def test_what_cannot_have_grown_is_refused(grown: Any, says: str) -> None:
     with pytest.raises(ParameterError, match=f"trie_leaf: grown: found .*{says}"):
-        TrieLeaf(("bits", 24, 1), grown, 8)
+        TrieLeaf(("bits", 24, 1), grown if isinstance(grown, str) else ["", *grown], 8)
 
 
 @every("step", [0, 3, 6, 20, True, 8.0])
 def test_a_step_is_some_hexadecimal_digits(step: Any) -> None:
     with pytest.raises(ParameterError, match="trie_leaf: step: found"):
-        TrieLeaf(("bits", 24, 1), [], step)
+        TrieLeaf(("bits", 24, 1), [""], step)
 
 
 def test_what_has_grown_must_fit_a_round() -> None:
     grown = [f"{first:02x}" for first in range(256)]
     grown += [first + second for first in grown for second in grown[:60]]
-    with pytest.raises(ParameterError, match="allowed: 65536 bytes, and 4194304 extensions"):
+    with pytest.raises(ParameterError, match=r"trie_leaf: grown: found .*; allowed: the empty prefix"):
         TrieLeaf(("bits", 64, 1), grown, 8)
+    with pytest.raises(ParameterError, match="allowed: 65536 bytes, and 4194304 extensions"):
+        TrieLeaf(("bits", 64, 1), ["", *grown], 8)
