@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BeforeValidator, Discriminator, GetCoreSchemaHandler, Tag
-from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
 from murmurate.aggregators.measures.registry import KINDS
@@ -41,11 +40,11 @@ FOUND: Final = "found"
 
 def register(table: Registered) -> Registered:
     """Add a kind of measure, by the class of its table."""
-    name, kind = table.measured.name, table.measured
-    keys: Mapping[str, FieldInfo] = getattr(table, "model_fields")  # noqa: B009 - of the class, as pydantic has them
+    declared: type[DeclaredStream] = table
+    name, kind, keys = declared.measured.name, declared.measured, declared.model_fields
     finds = "find" in keys and keys["find"].is_required()
-    second = CENTRAL if issubclass(table, CentralStream) else FOUND if finds else ""
-    TABLES[f"{name}.{second}" if second else name] = table
+    second = CENTRAL if issubclass(declared, CentralStream) else FOUND if finds else ""
+    TABLES[f"{name}.{second}" if second else name] = declared
     KINDS[name] = KINDS.get(name, kind) if second else kind
     return table
 

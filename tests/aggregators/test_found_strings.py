@@ -29,6 +29,7 @@ def found(rows: np.ndarray, setting: Setting = SETTING, periods: int = 2) -> Fou
     made, slot = PEM(setting), np.arange(USERS) % setting.slots
     ids = np.zeros((USERS, 16), np.uint8)
     ids[:, :4] = np.arange(USERS, dtype="<u4").view(np.uint8).reshape(-1, 4)
+    step: Request | Decision | None = None
     for t in range(1, periods + 1):
         step, digest = made.open(t), hashlib.sha256(b"%d" % t).digest()
         while isinstance(step, Request):
