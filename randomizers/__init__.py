@@ -15,10 +15,10 @@ Mechanisms   of frequencies: GRR, OUE, OLH, SubsetSelection, HadamardResponse, S
              use them), BasicRAPPOR, RAPPOR; of numbers: SR, PM, HM, ValueAndPresence, SW, WaveAndPresence;
              OLHCounts for searches, whose values nobody lists; `mechanism(spec)` builds any of them by name,
              docs/MECHANISMS.md says which is good for what
-Questions    Viewed(view, mechanism) where a value is more than one code: Prefix, LongPrefix, Extensions, Marginal,
-             Level, Size, Padded, Itemsets, Clipped for numbers up to a threshold; Branches for groups of users,
-             Weighted for public numbers, Faked where the mixing zone adds fake reports; `question(spec)` builds what a
-             round names
+Questions    Viewed(view, mechanism) where a value is more than one code: Prefix, LongPrefix, Extensions, TrieLeaf,
+             Marginal, Level, Size, Padded, Itemsets, Clipped for numbers up to a threshold; Branches for groups of
+             users, Weighted for public numbers, Faked where the mixing zone adds fake reports; `question(spec)` builds
+             what a round names
 Randomness   Key, Draw: a keyed PRF of round, user and value; no key, no output
 Guarding     Terms (what was promised), Device (one user), DeviceArray (a partition of them): who may answer what,
              once, within the promise; Pepper turns names into pseudonyms
@@ -64,6 +64,7 @@ from murmurate.randomizers.row_views import Level, Marginal
 from murmurate.randomizers.sampled_prefix import SampledPrefix
 from murmurate.randomizers.string_views import Extensions, LongPrefix
 from murmurate.randomizers.terms import StreamTerms, Terms
+from murmurate.randomizers.trie_view import TrieLeaf
 from murmurate.randomizers.viewed import Viewed
 from murmurate.randomizers.views import Prefix, Size, View, Whole
 from murmurate.randomizers.weighted import Weighted
@@ -121,6 +122,7 @@ __all__ = [
     "StreamTerms",
     "SubsetSelection",
     "Terms",
+    "TrieLeaf",
     "ValueAndPresence",
     "ValueRefusedError",
     "View",

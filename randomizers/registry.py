@@ -43,6 +43,7 @@ from murmurate.randomizers.sessions.specs import node_of
 from murmurate.randomizers.spec_fields import fields, listed
 from murmurate.randomizers.string_views import Extensions, LongPrefix
 from murmurate.randomizers.thresholds import MICRO
+from murmurate.randomizers.trie_view import TrieLeaf
 from murmurate.randomizers.vectors import (
     DDRM,
     EFMRTT,
@@ -87,7 +88,19 @@ epsilon is that of a removed value, and what it builds costs twice that.
 """
 VIEWS: dict[str, type[View]] = {
     kind.name: kind
-    for kind in (Whole, Prefix, LongPrefix, Extensions, Level, Marginal, Size, Padded, Itemsets, SampledPrefix)
+    for kind in (
+        Whole,
+        Prefix,
+        LongPrefix,
+        Extensions,
+        TrieLeaf,
+        Level,
+        Marginal,
+        Size,
+        Padded,
+        Itemsets,
+        SampledPrefix,
+    )
 }
 """The views that may stand before a mechanism, except clipping at a threshold."""
 VECTORS: dict[str, type[VectorQuestion]] = {

@@ -103,7 +103,7 @@ class GrowingTrie:
             left, m = prefixes, self.layout.m
             if bits < m:
                 longer = min(bits + self.step, m)
-                passes = prefixes.told >= self._bound(float(np.median(told[bits][1]) * reports)) * prefixes.reports**0.5
+                passes = prefixes.told >= self.bound(float(np.median(told[bits][1]) * reports)) * prefixes.reports**0.5
                 more = (1 << longer - bits) - 1
                 order = np.argsort(np.where(passes, -prefixes.told / prefixes.reports, np.inf), kind="stable")
                 passes[order[max(0, (MOST_OPEN - size) // more) :]] = False
@@ -123,7 +123,7 @@ class GrowingTrie:
         if not 1 <= k <= MOST_FOUND:
             raise ParameterError(f"priv_trie: k: found {shown(k)}; allowed: 1 to {MOST_FOUND}")
         whole = self.open.get(self.layout.m, _fresh(np.zeros((0, self.layout.words), np.uint32)))
-        bound = self._bound(deviation**2)
+        bound = self.bound(deviation**2)
         whole = whole.those((whole.reports > 0) & (whole.told >= bound * whole.reports**0.5))
         passed = whole.told / whole.reports, deviation**2 / whole.reports
         found = named(whole.rows, *passed, k=k, least=least, significance=None)
@@ -134,7 +134,7 @@ class GrowingTrie:
     def _size(self) -> int:
         return sum(len(prefixes.rows) for prefixes in self.open.values())
 
-    def _bound(self, variance: float) -> float:
+    def bound(self, variance: float) -> float:
         """What a mean must reach, times the square root of its reports. variance: of one report's estimate."""
         return max(FACTOR / self.epsilon, sensitivity(variance**0.5, self._size * self.batches, 1, SIGNIFICANT))
 

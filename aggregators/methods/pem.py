@@ -12,7 +12,7 @@ errors count it by what the answers say.  Source: Wang 2021, section 4.2.  Not h
 from __future__ import annotations
 
 from fractions import Fraction
-from math import ceil, sqrt
+from math import ceil
 from typing import Any, Final
 
 import numpy as np
@@ -107,14 +107,8 @@ class ToldPrefixes:
 
     @property
     def skewness(self) -> float:
-        """The skewness of the share of a prefix which nobody has: a binomial count of n reports, and of the pool's hash
-        functions another one, at most as skew as where all users hold one string.
-        """
-        q, nobody = float(self._oracle.q), np.zeros(1)
-        whole = float(self._oracle.variances_of(self._counts, self.n, nobody)[0])
-        part = min(1.0, float(self._oracle.noise(nobody)[0]) / self.n / whole)
-        own, pool = (size**1.5 / sqrt(of) for size, of in ((part, self.n), (1 - part, self._oracle.pool)))
-        return float((1 - 2 * q) / sqrt(q * (1 - q)) * (own + pool))
+        """The skewness of the share of a prefix which nobody has."""
+        return self._oracle.skewness_of(self._counts, self.n)
 
     def estimate(self, rows: Words) -> tuple[Floats, Floats]:
         """The share of users whose strings have each prefix, and the variance of each estimate."""

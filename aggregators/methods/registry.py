@@ -35,6 +35,7 @@ from murmurate.aggregators.methods.options import OF_FILTERS, MethodOptions
 from murmurate.aggregators.methods.pegasus import LBPegasus, LPPegasus
 from murmurate.aggregators.methods.pem import PEM
 from murmurate.aggregators.methods.pem_rounds import PEMRounds, TreeHist
+from murmurate.aggregators.methods.priv_trie import PrivTrie
 from murmurate.aggregators.methods.rescuedp import LBRescueDP, LPRescueDP
 from murmurate.aggregators.methods.set_methods import SVIM, SVSM, LDPMiner
 from murmurate.aggregators.methods.threshold import ExpectedAnswers
@@ -59,7 +60,7 @@ HORIZON_METHODS: Final[dict[str, type[HorizonMethod]]] = {
 
 
 FINDING_METHODS: Final[dict[str, type[FindingMethod]]] = {
-    kind.name: kind for kind in (PEM, PEMRounds, TreeHist, TreeHistOfAll, SVIM, SVSM, LDPMiner)
+    kind.name: kind for kind in (PEM, PEMRounds, TreeHist, TreeHistOfAll, PrivTrie, SVIM, SVSM, LDPMiner)
 }
 """Every method that searches for values which nobody declared, by name. Source: Wang 2021, chapters 4 and 5."""
 

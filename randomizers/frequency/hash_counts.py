@@ -16,6 +16,7 @@ values are worth asking about (aggregators/hitters/), streams of listed values (
 from __future__ import annotations
 
 from fractions import Fraction
+from math import sqrt
 from typing import Any, Final
 
 import numpy as np
@@ -110,6 +111,16 @@ class OLHCounts(LocalHash):
         squares = self.sum_of_squares(counts, n)
         pool = np.maximum(squares - np.maximum(f * (f - 1 / n), 0), 0) / (self.pool * (self.g - 1))
         return np.asarray(self.noise(f) / n + pool, np.float64)
+
+    def skewness_of(self, counts: Counts, n: int) -> float:
+        """The skewness of the share of a value that nobody has: a binomial count of n reports, and of the pool's hash
+        functions another one, at most as skew as where all users hold one value.
+        """
+        q, nobody = float(self.q), np.zeros(1)
+        whole = float(self.variances_of(counts, n, nobody)[0])
+        part = min(1.0, float(self.noise(nobody)[0]) / n / whole)
+        own, pool = (size**1.5 / sqrt(of) for size, of in ((part, n), (1 - part, self.pool)))
+        return float((1 - 2 * q) / sqrt(q * (1 - q)) * (own + pool))
 
     def sum_of_squares(self, counts: Counts, n: int) -> float:
         """The estimated sum over all values of f (f - 1/n), f being a value's frequency among n reports, and 0 where

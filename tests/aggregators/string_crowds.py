@@ -15,6 +15,7 @@ from murmurate.aggregators.methods.finding import FindingMethod
 from murmurate.aggregators.methods.method import Answer, FoundValues, Request, Setting
 from murmurate.aggregators.methods.pem import PEM
 from murmurate.aggregators.methods.pem_rounds import PEMRounds
+from murmurate.aggregators.methods.priv_trie import PrivTrie
 from murmurate.randomizers import Key, Viewed
 from murmurate.randomizers.mechanism import PureOracle
 from murmurate.randomizers.string_views import Extensions
@@ -73,7 +74,7 @@ def _one(rng: np.random.Generator) -> Iterator[Floats]:
 KINDS: dict[str, Callable[[np.random.Generator], Iterator[Floats]]] = {
     "zipf": _zipf, "even": _even, "wandering": _wandering, "trending": _trending, "one": _one,
 }  # fmt: skip
-SEARCHES: dict[str, Callable[[Setting], FindingMethod]] = {"pem": PEM, "pem_rounds": PEMRounds}
+SEARCHES: dict[str, Callable[[Setting], FindingMethod]] = {"pem": PEM, "pem_rounds": PEMRounds, "priv_trie": PrivTrie}
 
 
 @dataclass

@@ -91,7 +91,7 @@ def test_the_pool_follows_the_users_and_stays_within_a_tally() -> None:
 
 
 def test_a_search_needs_a_measure_and_a_budget_of_questions_that_it_can_keep() -> None:
-    with pytest.raises(ParameterError, match="allowed: with pem, pem_rounds, tree_hist, tree_hist_all"):
+    with pytest.raises(ParameterError, match="allowed: with pem, pem_rounds, tree_hist, tree_hist_all, priv_trie"):
         method(MethodOptions("lpu"), SETTING)
     with pytest.raises(ParameterError, match="queries"):
         PEM(replace(SETTING, measure=FoundStrings(Bits(256), top=512)))

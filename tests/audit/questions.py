@@ -27,6 +27,7 @@ from murmurate.randomizers import (
     Question,
     SampledPrefix,
     Size,
+    TrieLeaf,
     View,
     Viewed,
     Weighted,
@@ -41,6 +42,15 @@ from tests.audit.registry import ROUND
 ROW, BITS = (2, 2, 2), 4
 NAMED = [([""], 0, 2), (["0", "1"], 1, 3), (["1", "2"], 2, 4), (["3"], 3, 4), (["5", "0", "7"], 3, 4)]
 """Parents of strings of four bits, with their bits and those of their extensions."""
+GROWN = [
+    (BITS, [""]),
+    (2, [""]),
+    (5, [""]),
+    (5, ["8", "", "0"]),
+    (6, ["", "3", "f", "a"]),
+    (7, ["", *"0123456789abcdef"]),
+]
+"""Lengths of strings in bits, and what has grown by four."""
 
 
 def sets(universes: tuple[int, ...] = (1, 2, 3, 4), most: tuple[int, ...] = (1, 2, 3)) -> Iterator[tuple[Any, ...]]:
@@ -71,6 +81,7 @@ def exact() -> Iterator[View]:
         strings = [(("bits", BITS, none), bits) for bits in range(1, BITS + 1)]
         yield from (kind(of, bits) for kind in (Prefix, LongPrefix) for of, bits in strings)
         yield from (Extensions(("bits", BITS, none), *of) for of in NAMED)
+        yield from (TrieLeaf(("bits", m, none), grown, 4) for m, grown in GROWN)
         row = ("row", ROW, none)
         yield from (Marginal(row, list(of)) for n in (1, 2, 3) for of in combinations(range(3), n))
         yield from (Level(("row", (2, 3, 2), none), widths) for widths in ((1, 2, 2), (2, 1, 1), (2, 2, 1)))
@@ -115,6 +126,9 @@ def searched(epsilon: Fraction | float) -> Iterator[Question]:
         yield Viewed(named, OUE(d=named.d, epsilon=epsilon))
         yield Viewed(named, OLH(d=named.d, epsilon=epsilon, pool=2))
         yield Branches([(1, question) for question in counted])
+        leaf = TrieLeaf(("bits", 6, none), ["", "0", "9"], 4)
+        yield Viewed(leaf, OLHCounts(d=leaf.d, epsilon=epsilon, pool=2))
+        yield Viewed(leaf, GRR(d=leaf.d, epsilon=epsilon))
         items = [SampledPrefix(("items", 4, 3, none), 2, bits) for bits in (1, 2)]
         counted = [Viewed(view, OLHCounts(d=view.d, epsilon=epsilon, pool=2)) for view in items]
         yield from (*counted, Branches([(1, question) for question in counted]))

@@ -16,7 +16,7 @@ from tests.faults.deployed import Deployed
 from tests.faults.recordings import START_MS, promise
 
 PERIODS, USERS = 12, 400
-SEARCHES = ("pem", "pem_rounds", "tree_hist")
+SEARCHES = ("pem", "pem_rounds", "tree_hist", "priv_trie")
 DEPLOYMENT = promise(epsilon=6.0, periods=2, min_batch=2, partitions=2) + "".join(
     f"""
 [streams.{method.replace("_", "-")}]

@@ -147,6 +147,41 @@ def extensions() -> Iterator[dict[str, object]]:
         yield vector(label, whole, its, value, grr(codes, epsilon, 1, code, stream))
 
 
+def leaves() -> Iterator[dict[str, object]]:
+    """Which open prefix of a trie begins a string, by counted hashes and by GRR."""
+    for i in range(VECTORS):
+        label = f"searches leaves {i}"
+        m, step = (16, 20, 48, 100, 256)[i % 5], (4, 8, 8, 12)[i % 4]
+        number, value = string(label, m, silent=i % 8 == 7)
+        nodes = {""}
+        for j in range(1 + i % 6):  # some way down the string itself, or another one
+            line = number if j < 2 else int.from_bytes(choose(f"{label} {j}", 40), "little") % (1 << m)
+            lengths = range(step, min(m, (1 + (i + j) % 4) * step + 1), step)
+            nodes |= {f"{line >> (m - bits):0{bits // 4}x}" for bits in lengths if bits < m}
+        ordered, opened = sorted(nodes, key=lambda node: (len(node), node)), []
+        for node in ordered:
+            bits, start = min(step, m - 4 * len(node)), int(node or "0", 16)
+            for more in range(1 << bits):
+                end = 4 * len(node) + bits
+                one = start << bits | more
+                if end == m or f"{one:0{end // 4}x}" not in nodes:
+                    opened.append((end, one))
+        code = (
+            len(opened) if i % 8 == 7 else next(c for c, (end, one) in enumerate(opened) if number >> (m - end) == one)
+        )
+        view = {"name": "trie_leaf", "layout": ["bits", m, 1], "grown": ordered, "step": step}
+        secret, round, user = said(label)
+        d, epsilon = len(opened) + 1, EPSILONS[4 + i % 12]
+        if i % 2:
+            spec, own, report = olh_counts(d, epsilon, 300, 0, secret, round, user, code)
+        else:
+            spec, own = {"name": "grr", "d": d, "epsilon_micro": epsilon}, digest("grr", d, epsilon)
+            stream = blocks(secret, b"report", round, own, user, code.to_bytes(16, "little"))
+            report = grr(d, epsilon, 1, code, stream)
+        whole, its = viewed(view, spec, own)
+        yield vector(label, whole, its, value, report)
+
+
 def groups() -> Iterator[dict[str, object]]:
     """Groups of users, each for prefixes of another length."""
     for i in range(VECTORS // 3):
@@ -170,7 +205,7 @@ def groups() -> Iterator[dict[str, object]]:
 
 def text() -> str:
     """A JSON list, one vector a line, ASCII."""
-    found = (*prefixes(), *extensions(), *groups())
+    found = (*prefixes(), *extensions(), *groups(), *leaves())
     return "[\n" + ",\n".join(json.dumps(one, separators=(",", ":")) for one in found) + "\n]\n"
 
 

@@ -10,7 +10,9 @@ import pytest
 from tests.aggregators.string_crowds import KINDS, SEARCHES, Tally, searched, within
 
 
-@pytest.mark.parametrize(("method", "kind", "periods"), [("pem_rounds", "even", 24), ("pem", "zipf", 8)])
+@pytest.mark.parametrize(
+    ("method", "kind", "periods"), [("pem_rounds", "even", 24), ("pem", "zipf", 8), ("priv_trie", "zipf", 12)]
+)
 def test_errors_of_found_strings_cover_the_truth(method: str, kind: str, periods: int) -> None:
     """The short form; one run of each, whose bounds are wide."""
     tally = Tally()
