@@ -22,11 +22,14 @@ from murmurate.aggregators.accounting.errors import AccountingError
 from murmurate.aggregators.accounting.target import Chosen, MixedTarget, smallest_batch, under_target
 from murmurate.aggregators.candidates import candidates, cells_at
 from murmurate.aggregators.chooser import Prefer
+from murmurate.aggregators.measures.found_strings import FoundStrings
 from murmurate.aggregators.measures.measure import Measure
 from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.registry import kind_of
+from murmurate.aggregators.methods.tree_hist_all import TreeHistOfAll
 from murmurate.aggregators.summed_names import name_of
 from murmurate.config.errors import ConfigError, Mistake
+from murmurate.config.mixed_searches import searched_at
 from murmurate.config.plan import MixedPlan, Plan, StreamPlan
 from murmurate.randomizers import ParameterError
 from murmurate.randomizers.thresholds import MICRO
@@ -44,8 +47,7 @@ def mixed(made: Plan, stream: StreamPlan) -> MixedPlan | None:
     """What the plan's central target makes of a stream; None without one."""
     if made.mixed is None:
         return None
-    kind = kind_of(stream.method.name)
-    rounds = stream.w if kind.division == "budget" else 1
+    rounds = _rounds(stream)
     limit = made.epsilon_of(stream.name)
     share = Fraction(stream.share_micro, MICRO) if made.split == "budget" else Fraction(1)
     part = float(Fraction(repr(made.mixed)) * share)
@@ -54,18 +56,28 @@ def mixed(made: Plan, stream: StreamPlan) -> MixedPlan | None:
     if stream.unprotected:
         return _added_up(stream, target, made.min_batch, rounds)
     try:
-        chosen = _chosen(
-            stream.measure, stream.mechanism, stream.prefer, target, made.min_batch, limit // rounds, rounds, made.fakes
-        )
+        if isinstance(stream.measure, FoundStrings):
+            chosen = searched_at(stream.measure.layout, target, made.min_batch, limit // rounds, rounds)
+        else:
+            chosen = _chosen(
+                stream.measure, stream.mechanism, stream.prefer, target, made.min_batch, limit // rounds, rounds,
+                made.fakes,
+            )  # fmt: skip
     except AccountingError as error:
         raise ConfigError([Mistake(KEY, f"{part:g}", f"another target: {error}")]) from None
     if chosen.claim.bound == "local" or chosen.gain <= 1:
         raise ConfigError(
             [Mistake(KEY, f"{part:g} with min_batch = {made.min_batch}", _enough(chosen, target, rounds))]
         )
-    return MixedPlan(
-        part, chosen.epsilon_micro * rounds, chosen.name, chosen.question.digest.hex(), chosen.claim, chosen.gain
-    )
+    asked = chosen.question.claimed_as().digest.hex()
+    return MixedPlan(part, chosen.epsilon_micro * rounds, chosen.name, asked, chosen.claim, chosen.gain)
+
+
+def _rounds(stream: StreamPlan) -> int:
+    """How many rounds a user answers in a window."""
+    if stream.method.name == TreeHistOfAll.name and isinstance(stream.measure, FoundStrings):
+        return TreeHistOfAll.rounds(stream.measure, stream.w)
+    return stream.w if kind_of(stream.method.name).division == "budget" else 1
 
 
 def _added_up(stream: StreamPlan, target: MixedTarget, smallest: int, rounds: int) -> MixedPlan:

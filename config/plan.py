@@ -77,7 +77,7 @@ class MixedPlan:
     mechanism: str
     """The chosen mechanism's name, with the number of cells where it is not local hashing's usual one."""
     question: str
-    """The digest of the one question that devices answer, 64 hexadecimal digits."""
+    """The digest of the one question that devices answer (`claimed_as`), 64 hexadecimal digits."""
     claim: MixedClaim
     """What the smallest batch that is released is claimed to have in a window."""
     gain: float

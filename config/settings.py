@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from murmurate.aggregators.accounting.claim import FEWEST
 from murmurate.aggregators.measures.measure import AUTO
 from murmurate.aggregators.methods.options import HALF
-from murmurate.aggregators.methods.registry import METHODS, kind_of
+from murmurate.aggregators.methods.registry import METHODS, kind_of, searching
 from murmurate.config.brokers import ADDRESS, Kafka, Secret
 from murmurate.config.central_noise import too_much
 from murmurate.config.errors import Mistake, NotAllowedError
@@ -27,6 +27,7 @@ from murmurate.config.kinds import Flag, Text, WholeNumber, written
 from murmurate.config.measures.central import CentralStream
 from murmurate.config.measures.registry import AnyStream
 from murmurate.config.measures.stream import StreamTable
+from murmurate.config.mixed_searches import SERVED
 from murmurate.config.plan import CentralPlan
 from murmurate.config.planning_central import AcceptedTimes, central_plan
 from murmurate.config.promises import CuratorTable, PrivacyTable
@@ -213,14 +214,17 @@ class Deployment(ConfigTable):
         if kind.division == "budget" and limit < answers:
             found = f"{self.privacy.epsilon:g}, {limit} micro-nats for {answers} answers of stream {name!r}"
             yield Mistake("privacy.epsilon", found, "at least one micro-nat an answer")
-        if self.privacy.mixed is not None and kind.division == "budget" and not kind.fixed:
+        if self.privacy.mixed is not None and kind.division == "budget" and not (kind.fixed or stream.method.searches):
             able = ", ".join(one for one, other in METHODS.items() if other.division == "population" or other.fixed)
             yield Mistake(f"{key}.method", stream.method.name, f"with privacy.mixed, {able}")
         if self.privacy.mixed is not None and stream.method.of_horizons:
             yield Mistake(f"{key}.method", stream.method.name, "with privacy.mixed, one without horizons")
-        if (self.privacy.mixed is not None or self.privacy.fakes) and stream.method.searches:
-            other = "mixed" if self.privacy.mixed is not None else "fakes"
-            yield Mistake(f"{key}.method", stream.method.name, f"with privacy.{other}, one that searches for nothing")
+        if self.privacy.fakes and stream.method.searches:
+            yield Mistake(f"{key}.method", stream.method.name, "with privacy.fakes, one that searches for nothing")
+        elif self.privacy.mixed is not None and stream.method.searches and stream.method.name not in SERVED:
+            able = ", ".join(one for one in searching(stream.statistic()) if one in SERVED)
+            allowed = f"with privacy.mixed, {able or 'one that searches for nothing'}"
+            yield Mistake(f"{key}.method", stream.method.name, allowed)
         if stream.method.of_horizons and stream.mechanism != AUTO:
             yield Mistake(f"{key}.mechanism", repr(stream.mechanism), f"auto, with method = {stream.method.name}")
         if self.privacy.mixed is not None and stream.method_options().finds_clip:

@@ -81,7 +81,7 @@ class Guard:
         if ask.question.unprotected and not stream.unprotected_locally:
             found = f"asked by {ask.question.name}, whose reports show their values; allowed: what protects each report"
             return Refusal("mechanism", f"stream {stream.name!r}: {found}")
-        if stream.questions is not None and ask.question.digest.hex() not in stream.questions:
+        if stream.questions is not None and ask.question.claimed_as().digest.hex() not in stream.questions:
             found = f"asked by {ask.question.name}, digest {ask.question.digest.hex()[:16]}"
             allowed = ", ".join(digest[:16] for digest in stream.questions)
             return Refusal("mechanism", f"stream {stream.name!r}: {found}; allowed: {allowed}")

@@ -130,7 +130,7 @@ class DeviceFace(ABC):
         return Bill(t, t, None, self.epsilon_micro)
 
     def claimed_as(self) -> Self:
-        """The question that stands for it where the worth of mixing is claimed: of a bill's rounds the same for all."""
+        """The question that stands for it in claims and agreements: one for a bill's rounds, or for like candidates."""
         return self
 
 

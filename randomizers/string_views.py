@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
@@ -20,10 +21,12 @@ from numpy.typing import NDArray
 
 from murmurate.randomizers.candidates import MOST_BYTES
 from murmurate.randomizers.errors import ParameterError, shown
+from murmurate.randomizers.frequency.olh import OLH
 from murmurate.randomizers.layouts import NONE, BitsLayout, Row
-from murmurate.randomizers.mechanism import whole
+from murmurate.randomizers.mechanism import Mechanism, whole
 from murmurate.randomizers.question import Value, Values
 from murmurate.randomizers.randomness import Draw
+from murmurate.randomizers.thresholds import MICRO
 from murmurate.randomizers.views import Codes, Prefix, View, of_kind, one_or_more, words_of
 
 LONGEST_TOLD: Final = 52
@@ -79,6 +82,16 @@ class Extensions(View):
     def parameters(self) -> dict[str, Any]:
         """The parents, and how many bits they have and are extended to."""
         return {"parents": self.parents, "bits_from": self.bits_from, "bits_to": self.bits_to}
+
+    def alike(self, inner: Mechanism) -> tuple[View, Mechanism] | None:
+        """The first bit alone stands for all parents and lengths, where codes are hashed by OLH: how much its reports
+        tell is a matter of epsilon and of the number of cells, however many codes there are.
+        """
+        if not isinstance(inner, OLH):
+            return None
+        view = Extensions(self.of.spec(), ("",), 0, 1)
+        epsilon = Fraction(inner.epsilon_micro, MICRO)
+        return view, OLH(d=view.d, epsilon=epsilon, pool=inner.pool, g=inner.g)
 
     @property
     def _more(self) -> int:

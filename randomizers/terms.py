@@ -43,8 +43,8 @@ class StreamTerms:
     every_ms: int = 1000
     """Length of a period."""
     questions: tuple[str, ...] | None = None
-    """The digests of the questions that devices answer, in hexadecimal digits; None: every question whose price the
-    ledger allows.
+    """The digests of the questions that devices answer, in hexadecimal digits, by what is claimed for them
+    (`claimed_as`); None: every question whose price the ledger allows.
     """
     most_micro: int | None = None
     """What a user spends on it in any w periods at most, in micro-nats, where a central target leaves less than the

@@ -69,6 +69,11 @@ class Viewed(Question):
         """The name of the mechanism, or the view's where the two share a name."""
         return self.mechanism.name if self.name == type(self).name else self.name
 
+    def claimed_as(self) -> Viewed:
+        """The question that stands for it: of named candidates that are hashed the same, whichever they are."""
+        alike = self.view.alike(self.mechanism)
+        return self if alike is None else Viewed(*alike)
+
     @property
     def of(self) -> Layout:
         """The layout of its values, decoded."""

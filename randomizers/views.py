@@ -108,6 +108,10 @@ class View(ABC):
         """The blanket of the mechanism over the codes."""
         return inner.blanket()
 
+    def alike(self, inner: Mechanism) -> tuple[View, Mechanism] | None:
+        """The view and mechanism that stand for all of their kind whose reports tell as much; None: only these."""
+        return None
+
     def realised(self, inner: Mechanism) -> Fraction:
         """The largest ratio of the probabilities of a report over values; an upper bound where a view samples."""
         return inner.realised

@@ -139,7 +139,7 @@ class AskedSlots:
             return False
         if question.memoised or (question.unprotected and not stream.unprotected):
             return False
-        if stream.mixed is not None and question.digest.hex() != stream.mixed.question:
+        if stream.mixed is not None and question.claimed_as().digest.hex() != stream.mixed.question:
             return False
         if tuple(question.layout) != tuple(stream.domain.layout(stream.says_none)):
             return False

@@ -65,6 +65,7 @@ class MixedWindow:
         if (bill := asked.bill(t)).digest is not None:
             self._take_part(bill.last, asked.claimed_as(), counted if whole else 1)
             return
+        asked = asked.claimed_as()
         while self._rounds and self._covered(self._rounds[-1], asked, counted):
             self._rounds.pop()
         self._rounds.append((t, asked, counted))

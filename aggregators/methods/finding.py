@@ -21,6 +21,7 @@ from itertools import accumulate, pairwise
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from murmurate.aggregators.measures.found import FoundMeasure
 from murmurate.aggregators.measures.measure import Measure
@@ -33,6 +34,7 @@ from murmurate.aggregators.methods.options import MethodOptions
 from murmurate.aggregators.methods.slots import Pool
 from murmurate.randomizers import ParameterError, Question
 from murmurate.randomizers.state import Arrays
+from murmurate.randomizers.terms import Division
 
 WHOLE = (Fraction(1),)
 """One phase, which all slots of the period answer."""
@@ -41,7 +43,7 @@ WHOLE = (Fraction(1),)
 class FindingMethod(MethodBase):
     """One stream's search. A subclass says what each phase asks, takes its answers, and searches them."""
 
-    division = "population"
+    division: ClassVar[Division] = "population"
     averages = True
     searches: ClassVar[type[FoundMeasure]]
     """The kind of measure whose values it finds."""
@@ -140,12 +142,16 @@ class FindingMethod(MethodBase):
             question, count = self._question(self.phase), self.sizes[self.phase]
             if question is not None:
                 self.waiting = "publication", count
-                return Request(question, self.pool.draw(self.t, count, f"phase {self.phase}"), "publication")
+                return Request(question, self._drawn(count), "publication")
         if (found := self._searched()) is not None:
             self.followed.take(self.t, found)
             self._left(self.followed.gone)
         standing = self.standing
         return Decision(self.t, found is not None, standing.measured_t, standing.mechanism, self.followed.release())
+
+    def _drawn(self, count: int) -> NDArray[np.bool_] | None:
+        """The slots that the present phase asks; None: all of them."""
+        return self.pool.draw(self.t, count, f"phase {self.phase}")
 
     def _slots(self, amount: int) -> int:
         return amount

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from murmurate.aggregators.hash_cells import cells_of
 from murmurate.aggregators.hitters import extended
 from murmurate.aggregators.hitters.candidates import shortened
 from murmurate.aggregators.hitters.tree_hist import TreePlan
@@ -48,7 +49,8 @@ class PEMRounds(FindingMethod):
     def __init__(self, setting: Setting) -> None:
         self.strings = strings_of(self.checked(setting))
         self.bits = self._lengths()
-        self._epsilon = Fraction(setting.epsilon_micro, MICRO)
+        self._epsilon = Fraction(self._spent(setting), MICRO)
+        self._cells = cells_of(setting.mechanism) or 0
         self._kept: Words = self.strings.nothing
         """The best prefixes of the length before, in the order of their numbers; none before the first length."""
         self._seen: SeenPrefixes | None = None
@@ -60,6 +62,10 @@ class PEMRounds(FindingMethod):
 
     def _lengths(self) -> tuple[int, ...]:
         return self.strings.plan.bits
+
+    def _spent(self, setting: Setting) -> int:
+        """What a user spends in one round, in micro-nats."""
+        return setting.epsilon_micro
 
     def open(self, t: int) -> Request | Decision:
         """Begin period t."""
@@ -92,9 +98,9 @@ class PEMRounds(FindingMethod):
         numbers = (int.from_bytes(row.tobytes(), "big") >> spare for row in np.ascontiguousarray(parents, ">u4"))
         names = Extensions.named(numbers, self._before)
         view = Extensions(self.strings.layout, names, self._before, self.bits[self.at])
-        return Viewed(view, OLH(d=view.d, epsilon=self._epsilon, pool=0))
+        return Viewed(view, OLH(d=view.d, epsilon=self._epsilon, pool=0, g=self._cells))
 
-    def _question(self, phase: int) -> Question:
+    def _question(self, phase: int) -> Question | None:
         return self._of(self._parents)
 
     def _heard(self, phase: int, question: Question, answer: Answer) -> None:

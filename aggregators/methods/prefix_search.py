@@ -70,6 +70,7 @@ class SkewedLevel(PrefixLevel, Protocol):
     @property
     def skewness(self) -> float:
         """The skewness of the error of a share that nobody has."""
+        ...
 
 
 class PrefixSearch:
@@ -86,11 +87,12 @@ class PrefixSearch:
 
     def search(self, told: Sequence[SkewedLevel]) -> FoundInPrefixes:
         """Find what is frequent in what the groups told of this period, in the order of their lengths."""
-        kept, before = np.zeros((1, self.layout.words), np.uint32), 0
+        kept, before, seen = np.zeros((1, self.layout.words), np.uint32), 0, None
         for at, level in enumerate(told):
             further = extended(self.layout, kept, before, level.bits)
             seen = self.look(at, level, np.vstack((further, self.levels[at].rows)))
             kept, before = seen.best, level.bits
+        assert seen is not None  # noqa: S101 - there is a group
         return self.found(seen)
 
     def forget(self, strings: Rows) -> None:

@@ -38,6 +38,7 @@ from murmurate.aggregators.methods.pem_rounds import PEMRounds, TreeHist
 from murmurate.aggregators.methods.rescuedp import LBRescueDP, LPRescueDP
 from murmurate.aggregators.methods.set_methods import SVIM, SVSM, LDPMiner
 from murmurate.aggregators.methods.threshold import ExpectedAnswers
+from murmurate.aggregators.methods.tree_hist_all import TreeHistOfAll
 from murmurate.aggregators.methods.uniform import LBU, LPU, LSP
 from murmurate.aggregators.methods.worthwhile import worthwhile
 from murmurate.randomizers import ParameterError
@@ -58,7 +59,7 @@ HORIZON_METHODS: Final[dict[str, type[HorizonMethod]]] = {
 
 
 FINDING_METHODS: Final[dict[str, type[FindingMethod]]] = {
-    kind.name: kind for kind in (PEM, PEMRounds, TreeHist, SVIM, SVSM, LDPMiner)
+    kind.name: kind for kind in (PEM, PEMRounds, TreeHist, TreeHistOfAll, SVIM, SVSM, LDPMiner)
 }
 """Every method that searches for values which nobody declared, by name. Source: Wang 2021, chapters 4 and 5."""
 

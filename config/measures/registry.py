@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import BeforeValidator, Discriminator, GetCoreSchemaHandler, Tag
-from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema
 
 from murmurate.aggregators.measures.registry import KINDS
@@ -41,13 +40,18 @@ FOUND: Final = "found"
 
 def register(table: Registered) -> Registered:
     """Add a kind of measure, by the class of its table."""
-    name, kind = table.measured.name, table.measured
-    keys: Mapping[str, FieldInfo] = getattr(table, "model_fields")  # noqa: B009 - of the class, as pydantic has them
-    finds = "find" in keys and keys["find"].is_required()
-    second = CENTRAL if issubclass(table, CentralStream) else FOUND if finds else ""
+    name, kind, second = table.measured.name, table.measured, _second(table)
     TABLES[f"{name}.{second}" if second else name] = table
     KINDS[name] = KINDS.get(name, kind) if second else kind
     return table
+
+
+def _second(table: type[DeclaredStream]) -> str:
+    """The word behind the measure's name in the key of a table, where the measure has several."""
+    if issubclass(table, CentralStream):
+        return CENTRAL
+    found = table.model_fields.get("find")
+    return FOUND if found is not None and found.is_required() else ""
 
 
 for _table in (

@@ -29,6 +29,7 @@ def found(rows: np.ndarray, setting: Setting = SETTING, periods: int = 2) -> Fou
     made, slot = PEM(setting), np.arange(USERS) % setting.slots
     ids = np.zeros((USERS, 16), np.uint8)
     ids[:, :4] = np.arange(USERS, dtype="<u4").view(np.uint8).reshape(-1, 4)
+    step: Request | Decision | None = None
     for t in range(1, periods + 1):
         step, digest = made.open(t), hashlib.sha256(b"%d" % t).digest()
         while isinstance(step, Request):
@@ -95,7 +96,7 @@ def test_an_epsilon_with_more_cells_than_a_tally_holds_is_named() -> None:
 
 
 def test_a_search_needs_a_measure_and_a_budget_of_questions_that_it_can_keep() -> None:
-    with pytest.raises(ParameterError, match="allowed: with pem, pem_rounds, tree_hist"):
+    with pytest.raises(ParameterError, match="allowed: with pem, pem_rounds, tree_hist, tree_hist_all"):
         method(MethodOptions("lpu"), SETTING)
     with pytest.raises(ParameterError, match="queries"):
         PEM(replace(SETTING, measure=FoundStrings(Bits(256), top=512)))

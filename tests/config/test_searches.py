@@ -48,7 +48,7 @@ def test_what_is_searched_for_changes_what_releases_mean_and_thresholds_do_not()
             {"bits": 256, "top": 512},
             "top: found 512 strings of 256 bits; allowed: fewer, or groups, since no number of groups keeps 32768",
         ),
-        ({"method": "lpu"}, "method: found 'lpu'; allowed: pem, pem_rounds, tree_hist"),
+        ({"method": "lpu"}, "method: found 'lpu'; allowed: pem, pem_rounds, tree_hist, tree_hist_all"),
         ({"find": None, "method": "pem"}, "method: found 'pem'; allowed: one that searches for nothing"),
         ({"method": {"name": "pem", "filter": "off"}}, "filter: found 'off'; allowed: adaptive, with pem"),
         ({"method": {"name": "pem", "revise": 2}}, "revise: found 2; allowed: 0, with pem"),

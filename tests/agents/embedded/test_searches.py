@@ -110,7 +110,7 @@ def test_a_crash_at_any_point_of_a_search_changes_no_byte(method: str, seed: int
     assert runtime.logs.all("rounds") == calm(method).logs.all("rounds")
 
 
-@pytest.mark.parametrize("method", SEARCHES)
+@pytest.mark.parametrize("method", [name for name in SEARCHES if FINDING_METHODS[name].division == "population"])
 def test_values_of_users_who_are_not_asked_decide_nothing(method: str) -> None:
     """Whatever they say in the periods that ask them nothing: neither candidates nor what is found knows it."""
     made, asked = plan(method), dict[int, np.ndarray]()
