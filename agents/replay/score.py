@@ -202,6 +202,9 @@ def shortfalls(plan: Plan, score: Score, releases: Iterable[Release], users: int
         if not many and found.longest < WORTH_SAYING:
             continue
         finding = f"nothing was measured in {spaced(stream.releases)} periods"
+        if many and one.measure.is_searched and found.longest < WORTH_SAYING and not found.row:
+            lines.append(f"{stream.stream}: {finding}, in which its search came to no end: replay more of them.")
+            continue
         if not many:
             finding = f"up to {spaced(found.longest)} rounds in a row were below min_batch"
         less = f"; fewer reports came than the {spaced(plan.min_batch)} that a release needs" if found.longest else ""

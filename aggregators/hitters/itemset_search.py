@@ -25,6 +25,8 @@ ITEMSET_PARTS: Final = (5, 1, 4, 2, 8)
 """The weights of the five phases: candidates, sizes and shares of items, sizes and shares of itemsets."""
 HIGHEST: Final = 0.9
 """The share to which the largest one is brought before guessing, so that larger sets are guessed to be rarer."""
+SMALLEST: Final = 2
+"""The fewest items of a set that is guessed; Wang's rule knows none up to k = 4."""
 
 
 class GuessedItemset(NamedTuple):
@@ -46,7 +48,8 @@ def largest_itemset(k: int) -> int:
 
 def guesses(estimates: Floats, k: int, largest: int | None = None, number: int | None = None) -> list[GuessedItemset]:
     """The 2k sets of the k most frequent items with the largest guesses, the largest first. A guess is the product of
-    its items' shares, of which the largest counts as 0.9; items whose share is not above 0 are in none.
+    its items' shares, of which the largest counts as 0.9; items whose share is not above 0 are in none. Sets of two are
+    guessed however small k is.
 
     largest: the most items of a set that users can hold. number: how many sets, instead of 2k.
     """
@@ -55,7 +58,7 @@ def guesses(estimates: Floats, k: int, largest: int | None = None, number: int |
     shares = shares[shares > 0]
     if not len(shares):
         return []
-    limit = min(largest_itemset(k), k if largest is None else largest)
+    limit = min(max(largest_itemset(k), SMALLEST), k if largest is None else largest)
     wanted = 2 * k if number is None else number
     found: list[GuessedItemset] = []
     for guess, ranks in _rising_away(tuple((shares * (HIGHEST / shares[0])).tolist()), limit):

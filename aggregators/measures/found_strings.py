@@ -94,7 +94,12 @@ class FoundStrings(FoundMeasure):
 
     def grouped(self, epsilon: Epsilon, pool: int) -> Question:
         """The question of all groups, over a pool of so many hash functions."""
-        if pool > (most := self.most_pool(epsilon)):
+        if (most := self.most_pool(epsilon)) < 1:
+            found = (
+                f"epsilon {float(epsilon):g} in {len(self.plan.bits)} groups, of which one hash function fills a tally"
+            )
+            raise ParameterError(f"{self.name}: found {found}; allowed: a smaller epsilon, or fewer groups")
+        if pool > most:
             raise ParameterError(f"{self.name}: pool: found {pool}; allowed: at most {most}, with this epsilon")
         views = [LongPrefix(self.layout, bits) for bits in self.plan.bits]
         return Branches([(1, Viewed(view, OLHCounts(d=view.d, epsilon=epsilon, pool=pool))) for view in views])

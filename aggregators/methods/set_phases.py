@@ -230,7 +230,7 @@ class PhasedSearch:
         k = self.plan.k
         held = [tuple(int(item) for item in row if item != FILLER) for row in self.followed.tolist()]
         known = [items_of for items_of in held if len(items_of) > 1]
-        guessed = guesses(items.shares, k, min(self.plan.largest, self._most), 2 * k)
+        guessed = guesses(items.shares, max(k, 2), min(self.plan.largest, self._most), 2 * k)
         best = [tuple(sorted(int(self.items[place]) for place in one.places)) for one in guessed]
         listed = list(dict.fromkeys((*known, *best)))[: min(2 * k, MOST_SETS)]
         while len(orjson.dumps(listed)) > MOST_BYTES or len({item for one in listed for item in one}) > MOST_SETS:

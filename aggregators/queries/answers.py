@@ -246,8 +246,13 @@ def _of_local(query: ParsedQuery, recorded: RecordedStream, rows: Sequence[Answe
         )
     elif recorded.horizons and any(row.value is not None for row in rows):
         notes.append("Errors of a horizon's periods have much in common, which the standard error counts exactly.")
-    elif any(row.value is not None for row in rows):
+    elif any(row.value is not None for row in rows) and not recorded.found:
         notes.append("The error of the mechanism is exact.")
+    if recorded.found and any(row.value is not None for row in rows):
+        notes.append(
+            "A name counts from the period in which its measurement was large enough to be found: values with that "
+            "period are too large on average, and their standard errors do not hold it."
+        )
     if any(row.stderr_at_most is not None for row in rows):
         each = "horizons" if recorded.horizons else "periods"
         notes.append(

@@ -90,6 +90,11 @@ def test_the_pool_follows_the_users_and_stays_within_a_tally() -> None:
         large.grouped(6, 65_536)
 
 
+def test_an_epsilon_with_more_cells_than_a_tally_holds_is_named() -> None:
+    with pytest.raises(ParameterError, match=r"found epsilon 15 in 3 groups, .*; allowed: a smaller epsilon, or"):
+        FoundStrings(Bits(32, "text"), says_none=True, top=4).choose(15)
+
+
 def test_a_search_needs_a_measure_and_a_budget_of_questions_that_it_can_keep() -> None:
     with pytest.raises(ParameterError, match="allowed: with pem, pem_rounds, tree_hist, tree_hist_all, priv_trie"):
         method(MethodOptions("lpu"), SETTING)

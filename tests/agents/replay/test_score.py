@@ -12,8 +12,9 @@ from murmurate.agents.replay.error_measures import report_bits
 from murmurate.agents.replay.score import Score, StreamScore, claims, score, shortfalls, table
 from murmurate.agents.replay.summary import summary
 from murmurate.agents.replay.true_period import TruePeriod
+from murmurate.aggregators.measures.found_strings import FoundStrings
 from murmurate.aggregators.measures.mean import Mean
-from murmurate.topics.domains import Grid
+from murmurate.topics.domains import Bits, Grid
 from tests.agents.replay.plans import plan, stream
 
 
@@ -172,6 +173,15 @@ def test_a_stream_with_too_few_reports_is_named_with_what_it_takes() -> None:
     assert shortfalls(of, score(of, later, []), later, 10**6) == []
     (line,) = shortfalls(of, score(of, [*later, never[3]], []), [*later, never[3]], 10**6)
     assert line.startswith("bit: up to 3 rounds in a row were below min_batch; fewer reports came than the 1 000")
+
+
+def test_a_search_that_has_not_come_to_its_end_is_not_said_to_lack_reports() -> None:
+    strings = FoundStrings(Bits(16, "text"), says_none=True)
+    of = plan(dataclasses.replace(stream("bit", ("0", "1"), w=4), measure=strings), min_batch=2)
+    first, going = unmeasured(0), release(1, {}, 2000) | {"decision": "unmeasured", "names": "found"}
+    assert shortfalls(of, score(of, [first, going], []), [first, going], 100) == [
+        "bit: nothing was measured in 2 periods, in which its search came to no end: replay more of them."
+    ]
 
 
 def test_the_summary_has_the_figures_of_all_streams_of_each_and_no_others() -> None:

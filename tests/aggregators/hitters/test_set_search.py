@@ -133,7 +133,7 @@ def test_guesses_are_those_of_all_sets_of_items_listed(shares: list[int], k: int
     found = guesses(estimates, k, largest)
     best = [place for place in ranking(estimates, k).tolist() if estimates[place] > 0]
     top = max((estimates[place] for place in best), default=1.0)
-    most = min(largest_itemset(k), largest or k)
+    most = min(max(2, largest_itemset(k)), largest or k)
     sets = (of for n in range(2, most + 1) for of in combinations(best, n))
     listed = sorted((math.prod(0.9 * estimates[place] / top for place in of) for of in sets), reverse=True)[: 2 * k]
     assert [one.guess for one in found] == pytest.approx(listed)

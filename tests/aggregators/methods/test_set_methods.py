@@ -15,7 +15,7 @@ from murmurate.aggregators.methods.method import FoundValues, Setting
 from murmurate.aggregators.methods.set_phases import PARTS, PhasedSearch, SetPhase, SetPlan
 from murmurate.aggregators.methods.set_questions import candidates_question, prefix_lengths, shares_question
 from murmurate.randomizers import ParameterError, Viewed
-from murmurate.randomizers.layouts import layout
+from murmurate.randomizers.layouts import FILLER, layout
 from murmurate.topics.domains import Items
 from tests.aggregators.set_searches import METHODS, Rows, Searched, found, names, nobody, sets_of, setting
 from tests.cases import drawn, every
@@ -49,6 +49,15 @@ def test_frequent_items_and_sets_are_found_and_nothing_else() -> None:
         assert ("0 + 1" in said) is (name == "svsm")
         assert phases(one, 3)[:3] == ["padded", "size", "padded"]
         assert len(phases(one, 3)) == (5 if name == "svsm" else 3)
+
+
+@every("top", [1, 2, 4])
+def test_sets_are_guessed_however_few_names_a_release_has(top: int) -> None:
+    rows = np.full((2_000, 4), FILLER, np.uint32)
+    rows[:, :3] = 3, 4, 5
+    one = Searched(setting("svsm", 12, top=top), "svsm", rows)
+    list(one.periods(2))
+    assert phases(one, 2)[-2:] == ["size", "itemsets"]
 
 
 def test_ldp_miner_asks_first_how_many_items_users_hold_and_finds_less() -> None:

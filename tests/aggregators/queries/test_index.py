@@ -64,8 +64,17 @@ def test_a_stream_that_was_changed_is_answered_in_its_newest_form_alone() -> Non
 def test_names_that_are_found_count_only_where_they_were_found() -> None:
     said = [{"a": 0.5}, {"a": 0.25, "b": 0.125}, {"b": 0.5}, {}]
     records = [local(START_T + t, dict(names), None) | {"names": "found"} for t, names in enumerate(said)]
-    (row,) = answer(index(records), "share of screen.b over all").rows
+    told = answer(index(records), "share of screen.b over all")
+    (row,) = told.rows
     assert (row.value, row.periods, row.missing) == (0.3125, 2, {"not found": 2})
+    assert any("too large on average" in note for note in told.notes)
+
+
+def test_no_error_of_a_name_that_was_found_is_called_exact() -> None:
+    found = local(START_T, {"b": 0.125}, {"b": 0.01}) | {"names": "found"}
+    notes = answer(index([found]), "share of screen.b over all").notes
+    assert any("too large on average" in note for note in notes)
+    assert not any("exact" in note for note in notes)
 
 
 def test_the_oldest_figures_are_let_go_where_only_so_many_are_kept() -> None:
