@@ -131,6 +131,16 @@ CASES: dict[str, tuple[str, str, str]] = {
     "strings of everybody, by digits": (
         "", WORDS + 'form = "hex"\nprefix = 4\nmethod = "lb-fast"\nmechanism = "hr"\n' + ALWAYS, STRINGS
     ),
+    "strings that are found": ("", WORDS + 'find = "strings"\ntop = 8\npool = 512\n', STRINGS),
+    "strings that are found, one length a period": (
+        "", WORDS + 'find = "strings"\ntop = 8\npool = 512\nmethod = "pem_rounds"\n', STRINGS
+    ),
+    "items that are found": (
+        "", 'measure = "items"\nfind = "items"\nitems = 24\nmost = 4\ntop = 4\nevery = "1m"\n', SETS
+    ),
+    "itemsets that are found": (
+        "", 'measure = "items"\nfind = "itemsets"\nitems = 24\nmost = 4\ntop = 4\nevery = "1m"\n', SETS
+    ),
     "items, told whole": (
         "", ITEMS + 'method = { name = "lpd", revise = 2 }\nmechanism = "collision"\nthresholds = { 3 = 0.2 }\n', SETS
     ),
