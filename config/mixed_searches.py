@@ -27,7 +27,7 @@ from murmurate.randomizers.thresholds import MICRO
 SERVED: Final = (TreeHist.name, TreeHistOfAll.name)
 """The searches that a central target has."""
 _CODES: Final = 1 << 20
-"""So many prefixes that a single one is a negligible part of them: what is found is judged by what nobody holds."""
+"""A number of prefixes of which a single one is a negligible part: what is found is judged by what nobody holds."""
 
 
 @lru_cache(maxsize=64)
