@@ -10,17 +10,14 @@ Source: Wang 2021, algorithm 1.  Not here: reports and their estimates; prefixes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from murmurate.aggregators.hitters.levels import QUERIES, domain_sizes, levels, smallest_groups
-from murmurate.aggregators.hitters.search import SIGNIFICANT, PrefixLevel, Walked, walk
-from murmurate.randomizers.errors import ParameterError, shown
-from murmurate.randomizers.layouts import BitsLayout
+from murmurate.aggregators.hitters.search import ToldLengths
 
 
 @dataclass(frozen=True)
-class PrefixPlan:
+class PrefixPlan(ToldLengths):
     """Which prefixes are told, for the k most frequent strings of m bits.
 
     >>> plan = PrefixPlan.within(48, 32)
@@ -31,6 +28,8 @@ class PrefixPlan:
     m: int
     k: int
     groups: int
+
+    name = "pem"
 
     def __post_init__(self) -> None:
         levels(self.m, self.k, self.groups)
@@ -54,18 +53,3 @@ class PrefixPlan:
     def queries(self) -> int:
         """How many prefixes all groups are asked about, at most."""
         return sum(self.domain_sizes)
-
-    def found(
-        self,
-        layout: BitsLayout,
-        told: Sequence[PrefixLevel],
-        *,
-        least: float | None = None,
-        significance: float | None = SIGNIFICANT,
-        prune: bool = False,
-    ) -> Walked:
-        """What is found in what the groups told, in their order; see `walk`."""
-        if tuple(level.bits for level in told) != self.bits or layout.m != self.m:
-            lengths = [level.bits for level in told]
-            raise ParameterError(f"pem: levels: found {shown(lengths)} bits; allowed: {list(self.bits)}")
-        return walk(layout, told, k=self.k, least=least, significance=significance, prune=prune)

@@ -10,9 +10,10 @@ Source: Wang 2021, algorithm 1 and section 3.5.2.  Not here: how long the prefix
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +82,35 @@ def walk(
             break
         kept, bits = best(asked, shares, k, least=least if prune else None), level.bits
     return named(asked, shares, variances, k=k, least=least, significance=significance)
+
+
+class ToldLengths(ABC):
+    """Which prefixes are told, for the k most frequent strings of m bits: what all plans of lengths share."""
+
+    name: ClassVar[str]
+    """The search's name in an error."""
+    m: int
+    k: int
+
+    @property
+    @abstractmethod
+    def bits(self) -> tuple[int, ...]:
+        """The lengths of the prefixes that are told, rising."""
+
+    def found(
+        self,
+        layout: BitsLayout,
+        told: Sequence[PrefixLevel],
+        *,
+        least: float | None = None,
+        significance: float | None = SIGNIFICANT,
+        prune: bool = False,
+    ) -> Walked:
+        """What is found in what was told of each length, in their order; see `walk`."""
+        if tuple(level.bits for level in told) != self.bits or layout.m != self.m:
+            lengths = [level.bits for level in told]
+            raise ParameterError(f"{self.name}: levels: found {shown(lengths)} bits; allowed: {list(self.bits)}")
+        return walk(layout, told, k=self.k, least=least, significance=significance, prune=prune)
 
 
 def best(asked: Rows, shares: Floats, k: int, *, least: float | None = None) -> Rows:

@@ -10,18 +10,16 @@ Source: Bassily, Nissim, Stemmer and Thakurta 2017, as Wang 2021 has it in secti
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from murmurate.aggregators.hitters.levels import MOST_BITS, MOST_FOUND
-from murmurate.aggregators.hitters.search import SIGNIFICANT, PrefixLevel, Walked, walk
+from murmurate.aggregators.hitters.search import ToldLengths
 from murmurate.randomizers.errors import ParameterError, shown
-from murmurate.randomizers.layouts import BitsLayout
 
 
 @dataclass(frozen=True)
-class TreePlan:
+class TreePlan(ToldLengths):
     """Which prefixes are asked for, of strings of m bits.
 
     >>> plan = TreePlan(48, 32, step=8)
@@ -33,6 +31,8 @@ class TreePlan:
     k: int
     step: int = 1
     """By how many bits a prefix grows; the last round takes what is left."""
+
+    name = "tree_hist"
 
     def __post_init__(self) -> None:
         for name, found, most in (("m", self.m, MOST_BITS), ("k", self.k, MOST_FOUND), ("step", self.step, self.m)):
@@ -53,18 +53,3 @@ class TreePlan:
         for before, here in pairwise(lengths[1:]):
             asked.append(min(self.k, asked[-1]) << here - before)
         return tuple(asked)
-
-    def found(
-        self,
-        layout: BitsLayout,
-        told: Sequence[PrefixLevel],
-        *,
-        least: float | None = None,
-        significance: float | None = SIGNIFICANT,
-        prune: bool = False,
-    ) -> Walked:
-        """What is found in what was told in the rounds; see `walk`."""
-        if tuple(level.bits for level in told) != self.bits or layout.m != self.m:
-            lengths = [level.bits for level in told]
-            raise ParameterError(f"tree_hist: levels: found {shown(lengths)} bits; allowed: {list(self.bits)}")
-        return walk(layout, told, k=self.k, least=least, significance=significance, prune=prune)
