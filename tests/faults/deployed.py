@@ -211,3 +211,9 @@ class Process:
         self._out.close()
         if self._next is not None:
             self._next.end()
+
+
+def by_stream(releases: list[bytes]) -> list[bytes]:
+    """By stream, then by period: how streams take turns is nobody's concern."""
+    said = [(orjson.loads(text), text) for text in releases]
+    return [text for _, text in sorted(said, key=lambda one: (one[0]["stream"], one[0]["t"], one[0]["revision"]))]

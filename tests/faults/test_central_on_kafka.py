@@ -17,7 +17,7 @@ from murmurate.topics.codec import decode_record, encode
 from murmurate.topics.curated import Curated
 from tests.faults.broker import Broker
 from tests.faults.chaos import Chaos
-from tests.faults.deployed import Deployed
+from tests.faults.deployed import Deployed, by_stream
 from tests.faults.recordings import START_MS, promise
 
 CENTRAL = """
@@ -79,12 +79,6 @@ def recording(path: Path, *, users: int, periods: int, local: bool) -> Path:
                     lines.append((at + draw.randrange(300), orjson.dumps(event) + b"\n"))
             file.writelines(line for _, line in sorted(lines, key=lambda one: one[0]))
     return path
-
-
-def by_stream(releases: list[bytes]) -> list[bytes]:
-    """By stream, then by period: how streams take turns is nobody's concern."""
-    said = [(orjson.loads(text), text) for text in releases]
-    return [text for _, text in sorted(said, key=lambda one: (one[0]["stream"], one[0]["t"]))]
 
 
 async def planted(told: Deployed) -> None:

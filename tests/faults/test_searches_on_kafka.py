@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from tests.faults.chaos import Chaos
-from tests.faults.deployed import Deployed
+from tests.faults.deployed import Deployed, by_stream
 from tests.faults.recordings import START_MS, promise
 
 PERIODS, USERS = 12, 400
@@ -47,12 +47,6 @@ def recording(path: Path) -> Path:
                     }
                     file.write(orjson.dumps({**where, "value": value}) + b"\n")
     return path
-
-
-def by_stream(releases: list[bytes]) -> list[bytes]:
-    """By stream, then by period: how streams take turns is nobody's concern."""
-    said = [(orjson.loads(text), text) for text in releases]
-    return [text for _, text in sorted(said, key=lambda one: (one[0]["stream"], one[0]["t"]))]
 
 
 @pytest.mark.faults

@@ -17,7 +17,7 @@ import pytest
 
 from tests.faults.broker import Broker
 from tests.faults.chaos import Chaos
-from tests.faults.deployed import Deployed
+from tests.faults.deployed import Deployed, by_stream
 from tests.faults.recordings import START_MS, promise
 
 PERIODS, USERS = 6, 900
@@ -70,12 +70,6 @@ def deployed(broker: Broker, deployment_name: str, tmp_path: Path) -> Iterator[D
         yield found
     finally:
         found.close()
-
-
-def by_stream(releases: list[bytes]) -> list[bytes]:
-    """By stream, then by period: how streams take turns is nobody's concern."""
-    said = [(orjson.loads(text), text) for text in releases]
-    return [text for _, text in sorted(said, key=lambda one: (one[0]["stream"], one[0]["t"], one[0]["revision"]))]
 
 
 @pytest.mark.faults

@@ -13,7 +13,7 @@ import pytest
 from tests.agents.shares import SHARES
 from tests.faults.broker import Broker
 from tests.faults.chaos import Chaos
-from tests.faults.deployed import Deployed
+from tests.faults.deployed import Deployed, by_stream
 from tests.faults.recordings import START_MS, promise
 
 STREAMS = {**SHARES, "changes": SHARES["items"]}
@@ -38,12 +38,6 @@ def recording(kinds: Sequence[str], path: Path, *, users: int, periods: int) -> 
                         lines.append((at + draw.randrange(300), orjson.dumps({**event, "value": value}) + b"\n"))
             file.writelines(line for _, line in sorted(lines, key=lambda one: one[0]))
     return path
-
-
-def by_stream(releases: list[bytes]) -> list[bytes]:
-    """By stream, then by period: how streams take turns is nobody's concern."""
-    said = [(orjson.loads(text), text) for text in releases]
-    return [text for _, text in sorted(said, key=lambda one: (one[0]["stream"], one[0]["t"]))]
 
 
 def ends(

@@ -16,7 +16,7 @@ import pytest
 from tests.agents.wide import DOMAINS, WRONG, registered, said
 from tests.faults.broker import Broker
 from tests.faults.chaos import Chaos
-from tests.faults.deployed import Deployed
+from tests.faults.deployed import Deployed, by_stream
 from tests.faults.recordings import START_MS, promise
 
 PERIODS, USERS = 4, 500
@@ -67,12 +67,6 @@ def deployed_told(broker: Broker, deployment_name: str, tmp_path: Path) -> Itera
             yield found
         finally:
             found.close()
-
-
-def by_stream(releases: list[bytes]) -> list[bytes]:
-    """By stream, then by period: how streams take turns is nobody's concern."""
-    said = [(orjson.loads(text), text) for text in releases]
-    return [text for _, text in sorted(said, key=lambda one: (one[0]["stream"], one[0]["t"], one[0]["revision"]))]
 
 
 @pytest.mark.parametrize(
