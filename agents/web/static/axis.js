@@ -60,6 +60,20 @@ function titled(c, text, ink) {
   c.textAlign = "left"; c.textBaseline = "middle"; c.fillStyle = ink.soft; c.fillText(text, 0, 9);
 }
 
+/** Upright lines at every tick of an axis that goes across, which begin so far above the picture, and below them what
+    as many of them stand for as have room. */
+function upright(c, view, scale, ink, across, above) {
+  c.lineWidth = 1; c.textBaseline = "top"; c.textAlign = "center";
+  let free = -Infinity;
+  for (const [value, step] of ticks(view)) {
+    const x = Math.round(across(value)) + 0.5, text = scale.write(value, step), half = c.measureText(text).width / 2;
+    c.strokeStyle = ink.grid; c.beginPath(); c.moveTo(x, view.top - above); c.lineTo(x, view.top + view.height); c.stroke();
+    c.fillStyle = ink.soft;
+    if (x - half > free + 8) { c.fillText(text, x, view.top + view.height + 8); free = x + half; }
+  }
+  titled(c, scale.title, ink);
+}
+
 /** An instant as an axis with this step says it. */
 function clock(at, step) {
   const date = new Date(at), iso = date.toISOString();

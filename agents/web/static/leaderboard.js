@@ -61,15 +61,7 @@ class Leaderboard extends Picture {
 
   everything() {
     const { back: c, view: v, ink, scale } = this;
-    c.lineWidth = 1; c.textBaseline = "top"; c.textAlign = "center";
-    let free = -Infinity;
-    for (const [value, step] of ticks(v)) {
-      const x = Math.round(this.#across(value)) + 0.5, text = scale.write(value, step), half = c.measureText(text).width / 2;
-      c.strokeStyle = ink.grid; c.beginPath(); c.moveTo(x, v.top - 2); c.lineTo(x, v.top + v.height); c.stroke();
-      c.fillStyle = ink.soft;
-      if (x - half > free + 8) { c.fillText(text, x, v.top + v.height + 8); free = x + half; }
-    }
-    titled(c, scale.title, ink);
+    upright(c, v, scale, ink, (value) => this.#across(value), 2);
     if (v.wide && this.rows.length) { c.textAlign = "left"; c.fillText("since, UTC", v.left + v.width + 80, 9); }
     this.#limit();
     if (!this.rows.length) this.#nothing();
